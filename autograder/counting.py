@@ -1,0 +1,51 @@
+"""Count what a solution costs: matrix products and the tensors that it allocates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "dot", "mv", "addmv", "convolution", "_scaled_mm"}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many matrix products ran, and the shapes of the tensors that were allocated."""
+
+    matrix_products: int
+    shapes: frozenset[tuple[int, ...]]
+
+    def allocated_ending_in(self, *axes: int) -> bool:
+        """Tell whether a tensor with these last axes was allocated."""
+        return any(shape[-len(axes) :] == axes for shape in self.shapes)
+
+    @property
+    def largest(self) -> tuple[int, ...]:
+        """Give the shape of the largest tensor that was allocated."""
+        return max(self.shapes, key=lambda shape: torch.Size(shape).numel(), default=())
+
+
+class Counter(TorchDispatchMode):
+    """Count while it is entered; it may be entered several times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.products = 0
+        self.shapes: set[tuple[int, ...]] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run one operation and note what it made."""
+        result = func(*args, **(kwargs or {}))
+        self.products += func.overloadpacket.__name__ in PRODUCTS
+        if not func.is_view:
+            for item in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(item, torch.Tensor):
+                    self.shapes.add(tuple(item.shape))
+        return result
+
+    def counts(self) -> Counts:
+        """Give what was counted so far."""
+        return Counts(self.products, frozenset(self.shapes))

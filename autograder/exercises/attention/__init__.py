@@ -1,0 +1,3 @@
+"""Chapter 01: scaled dot-product attention."""
+
+CHAPTER = "01_attention"

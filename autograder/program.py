@@ -1,0 +1,261 @@
+"""A case as data: a small program over a solution, and the interpreter that runs it.
+
+The same program runs in the learner's notebook, in the tests and across the line between a
+sandboxed solution and its judge, so it holds plain values only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.counting import Counter, Counts
+from autograder.values import Generator, Named, Raised, Result, plain
+
+
+class StopRun(BaseException):
+    """End a run at once: a limit was met, and the solution must not swallow it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do with the subject: `call`, `method`, `load`, `read` or `gradients`."""
+
+    action: str
+    name: str = ""
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    wrt: tuple[int | str, ...] = ()
+    becomes_subject: bool = False
+    observe: bool = True
+
+
+@dataclass(frozen=True)
+class Program:
+    """Steps over a subject, which is first the solution and later what `build` returned."""
+
+    steps: tuple[Step, ...] = ()
+    counted: bool = False
+
+    def _then(self, step: Step) -> Program:
+        return replace(self, steps=(*self.steps, step))
+
+    def build(self, *args: Any, **kwargs: Any) -> Program:
+        """Call the subject; the steps that follow are about the object it returns."""
+        return self._then(Step("call", args=args, kwargs=kwargs, becomes_subject=True, observe=False))
+
+    def load(self, state: Mapping[str, torch.Tensor]) -> Program:
+        """Load weights strictly by their names; only extra non-persistent buffers are let pass."""
+        return self._then(Step("load", args=(dict(state),), observe=False))
+
+    def call(self, *args: Any, **kwargs: Any) -> Program:
+        """Call the subject and observe what it returns."""
+        return self._then(Step("call", args=args, kwargs=kwargs))
+
+    def method(self, name: str, *args: Any, observe: bool = True, **kwargs: Any) -> Program:
+        """Call a method of the subject."""
+        return self._then(Step("method", name=name, args=args, kwargs=kwargs, observe=observe))
+
+    def read(self, path: str) -> Program:
+        """Read an attribute of the subject; dots go deeper."""
+        return self._then(Step("read", name=path))
+
+    def gradients(self, *args: Any, wrt: tuple[int | str, ...], **kwargs: Any) -> Program:
+        """Call the subject, sum its first result, and observe the gradients.
+
+        Args:
+            args: Arguments of the call.
+            wrt: Positions of arguments, or names of the subject's parameters.
+            kwargs: Keyword arguments of the call.
+        """
+        return self._then(Step("gradients", args=args, kwargs=kwargs, wrt=wrt))
+
+    def counting(self) -> Program:
+        """Count the matrix products and the tensors that the whole program makes."""
+        return replace(self, counted=True)
+
+
+def call(*args: Any, **kwargs: Any) -> Program:
+    """Start a program that calls the solution once."""
+    return Program().call(*args, **kwargs)
+
+
+def build(*args: Any, **kwargs: Any) -> Program:
+    """Start a program that builds an object from a class."""
+    return Program().build(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a program showed: an outcome per observed step, and what was noticed on the way."""
+
+    outcomes: tuple[Any, ...]
+    changed: tuple[str, ...] = ()
+    counts: Counts | None = None
+    calls: Mapping[str, int] = field(default_factory=dict)
+
+
+class Interpreter:
+    """Run one program over one solution."""
+
+    def __init__(self, solution: Callable[..., Any], named: Mapping[str, Callable[..., Any]], counted: bool):
+        self.subject: Any = solution
+        self.counter = Counter() if counted else None
+        self.filename = getattr(getattr(solution, "__code__", None), "co_filename", None)
+        self.named = named
+        self.results: list[Any] = []
+        self.changed: list[str] = []
+        self.calls: dict[str, int] = {}
+
+    def run(self, program: Program) -> Run:
+        """Run every step; a step that raises is an outcome, and the next ones still run."""
+        outcomes = []
+        for step in program.steps:
+            try:
+                raw = self._do(step)
+                outcome = plain(raw)
+            except (StopRun, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                raw = outcome = self._raised(error)
+            self.results.append(raw)
+            if step.becomes_subject:
+                self.subject = raw
+            if step.observe or isinstance(outcome, Raised):
+                outcomes.append(outcome)
+            if isinstance(outcome, Raised) and (step.becomes_subject or step.action == "load"):
+                break
+        counts = self.counter.counts() if self.counter else None
+        return Run(tuple(outcomes), tuple(self.changed), counts, dict(self.calls))
+
+    def _do(self, step: Step) -> Any:
+        args = [self._realize(value) for value in step.args]
+        kwargs = {name: self._realize(value) for name, value in step.kwargs.items()}
+        if step.action == "load":
+            return self._load(args[0])
+        if step.action == "read":
+            return self._read(step.name)
+        if step.action == "gradients":
+            return self._gradients(args, kwargs, step.wrt)
+        before = plain((args, kwargs))
+        target = self.subject if step.action == "call" else getattr(self.subject, step.name)
+        with self.counter or contextlib.nullcontext():
+            raw = target(*args, **kwargs)
+        self._notice_changes(before, args, kwargs, target)
+        return raw
+
+    def _load(self, state: dict[str, torch.Tensor]) -> None:
+        if not isinstance(self.subject, torch.nn.Module):
+            raise TypeError(f"{type(self.subject).__name__} is not an nn.Module, so it cannot take weights")
+        self.subject.load_state_dict(state, strict=True)
+        if state:
+            self.subject.to(next(iter(state.values())).dtype)
+
+    def _read(self, path: str) -> Any:
+        value = self.subject
+        for part in path.split("."):
+            value = getattr(value, part)
+        return value
+
+    def _gradients(self, args: list[Any], kwargs: dict[str, Any], wrt: tuple[int | str, ...]) -> Any:
+        parameters = dict(self.subject.named_parameters()) if hasattr(self.subject, "named_parameters") else {}
+        sources = [args[name].requires_grad_() if isinstance(name, int) else parameters[name] for name in wrt]
+        with self.counter or contextlib.nullcontext():
+            raw = self.subject(*args, **kwargs)
+        output = raw[0] if isinstance(raw, (tuple, list)) else raw
+        if not isinstance(output, torch.Tensor):
+            raise TypeError(f"expected a tensor to differentiate, got {type(output).__name__}")
+        if not output.requires_grad:
+            return tuple(torch.zeros_like(source) for source in sources)
+        found = torch.autograd.grad(output.sum(), sources, allow_unused=True)
+        pairs = zip(found, sources, strict=True)
+        return tuple(torch.zeros_like(source) if grad is None else grad for grad, source in pairs)
+
+    def _realize(self, value: Any) -> Any:
+        """Make a fresh input from its plain form."""
+        if isinstance(value, Result):
+            return self.results[value.step]
+        if isinstance(value, Named):
+            return self._realize_named(value)
+        if isinstance(value, Generator):
+            if value.library == "numpy":
+                return np.random.default_rng(value.seed)
+            return torch.Generator().manual_seed(value.seed)
+        if isinstance(value, np.ndarray):
+            return value.copy()
+        if isinstance(value, torch.Tensor):
+            return value.clone()
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._realize(item) for item in value)
+        if isinstance(value, dict):
+            return {name: self._realize(item) for name, item in value.items()}
+        return value
+
+    def _realize_named(self, value: Named) -> Any:
+        thing = self.named[value.name]
+        if value.args is not None:
+            thing = thing(*(self._realize(item) for item in value.args))
+            if value.state is not None:
+                thing.load_state_dict(value.state)
+                thing.to(next(iter(value.state.values())).dtype)
+        if isinstance(thing, torch.nn.Module):
+            thing.register_forward_hook(lambda *_: self._count_call(value.name))
+            return thing
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self._count_call(value.name)
+            return thing(*args, **kwargs)
+
+        return counted
+
+    def _count_call(self, name: str) -> None:
+        self.calls[name] = self.calls.get(name, 0) + 1
+
+    def _notice_changes(self, before: Any, args: list[Any], kwargs: dict[str, Any], target: Any) -> None:
+        names = getattr(getattr(target, "__code__", None), "co_varnames", ())
+        for index, (old, new) in enumerate(zip(before[0], args, strict=True)):
+            if differs(old, new):
+                self.changed.append(names[index] if index < len(names) else f"argument {index + 1}")
+        self.changed.extend(name for name, old in before[1].items() if differs(old, kwargs[name]))
+
+    def _raised(self, error: BaseException) -> Raised:
+        bases = tuple(base.__name__ for base in type(error).__mro__)
+        return Raised(type(error).__name__, str(error), self._line_of(error), bases)
+
+    def _line_of(self, error: BaseException) -> str | None:
+        """Find the line of the solution's own file that raised."""
+        found, trace = None, error.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if code.co_filename == self.filename:
+                text = linecache.getline(code.co_filename, trace.tb_lineno).strip()
+                found = f"line {trace.tb_lineno - code.co_firstlineno + 1} of `{code.co_name}`" + (
+                    f", `{text}`" if text else ""
+                )
+            trace = trace.tb_next
+        return found
+
+
+def differs(before: Any, after: Any) -> bool:
+    """Tell whether an argument was edited in place."""
+    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
+        return before.shape != after.shape or not np.array_equal(before, after, equal_nan=before.dtype.kind in "fc")
+    if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+        same_form = before.shape == after.shape and before.dtype == after.dtype
+        return not (same_form and bool(((before == after) | ((before != before) & (after != after))).all()))
+    if isinstance(before, (list, tuple)):
+        return len(before) != len(after) or any(differs(a, b) for a, b in zip(before, after, strict=True))
+    if isinstance(before, dict):
+        return before.keys() != after.keys() or any(differs(before[name], after[name]) for name in before)
+    return isinstance(before, (bool, int, float, str)) and before != after
+
+
+def run(program: Program, solution: Callable[..., Any], named: Mapping[str, Callable[..., Any]]) -> Run:
+    """Run a program over a solution."""
+    return Interpreter(solution, named, program.counted).run(program)

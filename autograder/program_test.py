@@ -1,0 +1,137 @@
+"""Programs and their interpreter."""
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.program import build, call, run
+from autograder.values import Generator, Named, Raised, Result
+
+
+class Scale(torch.nn.Module):
+    """Multiply by a learned factor and count the calls."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.linear = torch.nn.Linear(width, width, bias=False)
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        if x.shape[-1] != self.linear.in_features:
+            raise ValueError(f"width {x.shape[-1]}")
+        return self.linear(x)
+
+
+WEIGHT = torch.tensor([[2.0, 0.0], [0.0, 3.0]])
+
+
+def test_a_class_is_built_loaded_called_and_read() -> None:
+    program = build(2).load({"linear.weight": WEIGHT}).call(torch.ones(1, 2)).read("calls")
+    found = run(program, Scale, {})
+    assert found.outcomes[0].tolist() == [[2, 3]]
+    assert found.outcomes[1] == 1
+
+
+def test_steps_go_on_after_a_call_that_raises() -> None:
+    found = run(build(2).call(torch.ones(1, 3)).read("calls"), Scale, {})
+    assert found.outcomes[0] == Raised("ValueError", "width 3")
+    assert found.outcomes[1] == 1
+
+
+def test_a_class_that_cannot_be_built_ends_the_program() -> None:
+    found = run(build("two").call(torch.ones(1, 2)), Scale, {})
+    assert len(found.outcomes) == 1
+    assert isinstance(found.outcomes[0], Raised)
+
+
+def test_weights_under_other_names_are_refused() -> None:
+    found = run(build(2).load({"layer.weight": WEIGHT}), Scale, {})
+    assert "layer.weight" in found.outcomes[0].message
+
+
+def test_gradients_of_arguments_and_of_parameters_are_observed() -> None:
+    program = build(2).load({"linear.weight": WEIGHT}).gradients(torch.ones(1, 2), wrt=(0, "linear.weight"))
+    found = run(program, Scale, {})
+    assert found.outcomes[0][0].tolist() == [[2, 3]]
+    assert found.outcomes[0][1].tolist() == [[1, 1], [1, 1]]
+
+
+def test_an_argument_without_influence_has_zero_gradient() -> None:
+    found = run(
+        call(torch.ones(2), torch.ones(3)).gradients(torch.ones(2), torch.ones(3), wrt=(1,)),
+        lambda a, b: a * 2,
+        {},
+    )
+    assert found.outcomes[1][0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("make", [np.zeros, torch.zeros], ids=["numpy", "torch"])
+def test_an_argument_edited_in_place_is_noticed_by_name(make) -> None:
+    def edit(scores, mask):
+        scores += 1
+        return scores
+
+    found = run(call(make(2), make(2)), edit, {})
+    assert found.changed == ("scores",)
+
+
+def test_every_run_gets_fresh_copies() -> None:
+    def edit(scores):
+        scores += 1
+        return scores
+
+    program = call(np.zeros(1))
+    assert run(program, edit, {}).outcomes[0].tolist() == [1]
+    assert run(program, edit, {}).outcomes[0].tolist() == [1]
+
+
+def test_generators_start_anew_in_every_run() -> None:
+    program = call(Generator("torch", 7)).call(Generator("numpy", 7))
+
+    def draw(generator):
+        return generator.random(2) if isinstance(generator, np.random.Generator) else torch.rand(2, generator=generator)
+
+    first, second = run(program, draw, {}).outcomes, run(program, draw, {}).outcomes
+    assert torch.equal(first[0], second[0])
+    assert np.array_equal(first[1], second[1])
+
+
+def test_named_functions_are_counted_and_named_classes_are_built() -> None:
+    def twice(x, function, module):
+        return module(function(function(x)))
+
+    program = call(torch.ones(1, 2), Named("double"), Named("Scale", (2,), {"linear.weight": WEIGHT}))
+    found = run(program, twice, {"double": lambda x: 2 * x, "Scale": Scale})
+    assert found.outcomes[0].tolist() == [[8, 12]]
+    assert found.calls == {"double": 2, "Scale": 1}
+
+
+def test_a_result_can_be_an_argument_of_a_later_step() -> None:
+    found = run(call(np.ones(2)).call(Result(0)), lambda x: x + 1, {})
+    assert found.outcomes[1].tolist() == [3, 3]
+
+
+def test_products_and_allocations_are_counted_and_views_are_not() -> None:
+    def product(a, b):
+        return (a @ b).transpose(0, 1).expand(4, 2, 3)
+
+    found = run(call(torch.ones(3, 5), torch.ones(5, 2)).counting(), product, {})
+    assert found.counts is not None
+    assert found.counts.matrix_products == 1
+    assert found.counts.allocated_ending_in(3, 2)
+    assert not found.counts.allocated_ending_in(2, 3)
+    assert found.counts.largest == (3, 2)
+
+
+def test_an_exception_names_the_line_of_the_solution() -> None:
+    def wrong(x):
+        y = x
+        return y / np.array(["no"])
+
+    found = run(call(np.ones(2)), wrong, {})
+    assert found.outcomes[0].line == 'line 3 of `wrong`, `return y / np.array(["no"])`'
+
+
+def test_leaving_the_interpreter_is_an_outcome() -> None:
+    assert run(call(1), lambda x: exit(), {}).outcomes[0].type_name == "SystemExit"
