@@ -1,0 +1,1 @@
+"""Make notebooks from a chapter source: roles, release, and what must not leak."""

@@ -1,0 +1,48 @@
+"""Where a course lives: the folder that holds `nbgrader_config.py` and `solutions/`, and what lies in it."""
+
+from pathlib import Path
+
+CONFIG_NAME = "nbgrader_config.py"
+SOLUTIONS = "solutions"
+CHAPTERS = "chapters"
+SOURCE_NOTEBOOKS = Path("build") / "source"
+
+
+class CourseNotFound(LookupError):  # noqa: N818 - it reads as the sentence it is
+    """No folder here or above is a course."""
+
+
+def find_course(start: Path) -> Path:
+    """Find the course folder that `start` is, or lies in.
+
+    Raises:
+        CourseNotFound: neither `start` nor any folder above it is a course.
+    """
+    start = Path(start).absolute()
+    for folder in (start, *start.parents):
+        if (folder / CONFIG_NAME).is_file() and (folder / SOLUTIONS).is_dir():
+            return folder
+    raise CourseNotFound(
+        f"{start} is not inside a course: neither it nor a folder above it holds both {CONFIG_NAME} and "
+        f"{SOLUTIONS}/; change to the course folder, or name it with --course."
+    )
+
+
+def chapter_names(course: Path) -> list[str]:
+    """List the chapters that have a source in `solutions/`, in order (`01_attention`, …)."""
+    return sorted(path.stem for path in (course / SOLUTIONS).glob("[0-9][0-9]_*.py"))
+
+
+def source_path(course: Path, chapter: str) -> Path:
+    """Return the source that an author edits."""
+    return course / SOLUTIONS / f"{chapter}.py"
+
+
+def source_notebook_path(course: Path, chapter: str) -> Path:
+    """Return the instructor's notebook, where nbgrader looks for it."""
+    return course / SOURCE_NOTEBOOKS / chapter / f"{chapter}.ipynb"
+
+
+def chapter_path(course: Path, chapter: str) -> Path:
+    """Return the notebook that a student opens."""
+    return course / CHAPTERS / chapter / f"{chapter}.ipynb"

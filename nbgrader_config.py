@@ -1,0 +1,33 @@
+"""What stock nbgrader needs to know of this course; run its commands from this folder."""
+
+c = get_config()  # pyright: ignore[reportUndefinedVariable]  # nbgrader puts it there
+
+c.CourseDirectory.course_id = "inside-a-transformer-block"
+c.CourseDirectory.source_directory = "build/source"
+c.CourseDirectory.release_directory = "chapters"
+c.CourseDirectory.submitted_directory = "submitted"
+c.CourseDirectory.autograded_directory = "autograded"
+c.CourseDirectory.feedback_directory = "feedback"
+
+c.ClearSolutions.code_stub = {"python": "# Your code replaces these two lines.\nraise NotImplementedError()"}
+c.ClearSolutions.text_stub = "*Your answer replaces this line.*"
+
+# nbgrader's own steps, with the starters of bug hunts put in once the solutions are out.
+c.GenerateAssignment.preprocessors = [
+    "nbgrader.preprocessors.LockCells",
+    "nbgrader.preprocessors.ClearSolutions",
+    "autograder.authoring.starter.InsertStarter",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
+# A cell may take as long as a whole chapter is allowed to, so only an endless one meets the limit.
+c.Execute.timeout = 60
+c.LimitOutput.max_lines = 1000
+c.LimitOutput.max_traceback = 100
