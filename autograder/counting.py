@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_lib.allocation import AllocationCounter
 
 PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "dot", "mv", "addmv", "convolution", "_scaled_mm"}
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many matrix products ran, and the shapes of the tensors that were allocated."""
+    """How many matrix products ran, and the shapes under which new memory was seen."""
 
     matrix_products: int
     shapes: frozenset[tuple[int, ...]]
@@ -28,24 +29,18 @@ class Counts:
         return max(self.shapes, key=lambda shape: torch.Size(shape).numel(), default=())
 
 
-class Counter(TorchDispatchMode):
+class Counter(AllocationCounter):
     """Count while it is entered; it may be entered several times."""
 
     def __init__(self) -> None:
         super().__init__()
         self.products = 0
-        self.shapes: set[tuple[int, ...]] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation and note what it made."""
-        result = func(*args, **(kwargs or {}))
         self.products += func.overloadpacket.__name__ in PRODUCTS
-        if not func.is_view:
-            for item in result if isinstance(result, (tuple, list)) else (result,):
-                if isinstance(item, torch.Tensor):
-                    self.shapes.add(tuple(item.shape))
-        return result
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
     def counts(self) -> Counts:
         """Give what was counted so far."""
-        return Counts(self.products, frozenset(self.shapes))
+        return Counts(self.products, frozenset(self.shapes + self.view_shapes))
