@@ -60,7 +60,7 @@ def _raised(expected: Any, actual: Raised) -> str | None:
     if isinstance(expected, Raised) and actual.is_a(expected.type_name):
         return None
     where = f" (at {actual.line})" if actual.line else ""
-    wanted = f"expected {_exception(expected)}, but" if isinstance(expected, Raised) else "your code"
+    wanted = f"expected {_exception(expected)}, but your code" if isinstance(expected, Raised) else "your code"
     if actual.type_name == "NotImplementedError":
         return "this exercise is not answered yet: replace `raise NotImplementedError()` by your code"
     return f"{wanted} raised {describe(actual)}{where}"

@@ -46,7 +46,7 @@ WANTED = np.array([[0.25, 0.75], [0.5, 0.5]])
         (
             Raised("ValueError", ""),
             Raised("TypeError", "no"),
-            "expected a ValueError here, but raised TypeError: no",
+            "expected a ValueError here, but your code raised TypeError: no",
         ),
         (WANTED, Raised("KeyError", "'x'", "line 3"), "your code raised KeyError: 'x' (at line 3)"),
         (WANTED, Raised("NotImplementedError", ""), "this exercise is not answered yet"),

@@ -32,3 +32,18 @@ def weights_of_a_pair(program: Program, found: Run) -> str | None:
 def weights_alone(program: Program, found: Run) -> str | None:
     """Look at a result that is the weights themselves."""
     return rows_sum_to_one(found.outcomes[0])
+
+
+def dtype_kept(program: Program, found: Run) -> str | None:
+    """Look for a result that is wider than every input."""
+    arrays = [value for value in program.steps[0].args if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
+    widest = np.result_type(*arrays)
+    outcome = found.outcomes[0]
+    results = outcome if isinstance(outcome, (tuple, list)) else (outcome,)
+    came = np.result_type(*results)
+    if came.kind != "f" or came.itemsize <= widest.itemsize:
+        return None
+    return (
+        f"your result is {came}, but the inputs are {widest}: an array or a NumPy number of that dtype came in on "
+        "the way (`np.sqrt(64)`, `np.eye(3)` and `np.zeros(3)` all are float64)"
+    )

@@ -1,23 +1,24 @@
 """Check `scaled_dot_product_attention`: the whole operation, with a mask."""
 
+import math
+
 import numpy as np
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
 from autograder.exercises.attention import CHAPTER
-from autograder.exercises.attention.properties import weights_of_a_pair
+from autograder.exercises.attention.parts import attend, dot_products, hide, scaled_scores, softmax_over
+from autograder.exercises.attention.properties import dtype_kept, weights_of_a_pair
+from autograder.exercises.attention.whole_attention import (
+    ACCEPTED_FORMS,
+    HIDDEN_CASES,
+    inputs,
+    masked,
+    one_query_sees_nothing,
+)
 from autograder.program import Program, call
 from course_lib import attention
 from course_lib.attention import softmax
-
-LARGE_SCORES = 40.0  # scale of queries and keys that brings scores near a thousand
-
-
-def inputs(draw: Draw, *leading: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw a query, a key and a value whose sizes all differ."""
-    n_q, n_k, d_k, d_v = draw.sizes(4)
-    query = draw.normal(*leading, n_q, d_k, scale=scale)
-    return query, draw.normal(*leading, n_k, d_k, scale=scale), draw.normal(*leading, n_k, d_v)
 
 
 def more_queries_than_keys(draw: Draw) -> Program:
@@ -25,48 +26,12 @@ def more_queries_than_keys(draw: Draw) -> Program:
     return call(draw.normal(7, 3), draw.normal(5, 3), draw.normal(5, 4))
 
 
-def masked(draw: Draw) -> Program:
-    """Hide some keys from every query."""
-    query, key, value = inputs(draw)
-    return call(query, key, value, draw.mask(len(query), len(key)))
-
-
-def loud_hidden_key(draw: Draw) -> Program:
-    """Hide the key with by far the largest score: it must not be felt."""
-    query, key, value = inputs(draw)
-    mask = draw.mask(len(query), len(key))
-    mask[:, 0], mask[:, 1] = True, False
-    query[:, 0] = np.abs(query[:, 0]) + 1
-    key[0, 0], value[0] = 5, 100
-    return call(query, key, value, mask=mask)
-
-
-def one_query_sees_nothing(draw: Draw) -> Program:
-    """Hide every key from one query."""
-    query, key, value = inputs(draw)
-    mask = draw.mask(len(query), len(key))
-    mask[draw.integer(0, len(query) - 1)] = True
-    return call(query, key, value, mask)
-
-
-def mask_shared_by_the_batch(draw: Draw) -> Program:
-    """Broadcast one mask over a batch and its heads."""
-    query, key, value = inputs(draw, 2, 3)
-    return call(query, key, value, draw.mask(query.shape[-2], key.shape[-2]))
-
-
-def mask_of_padding(draw: Draw) -> Program:
-    """Give each batch row a mask of its own, the same for every head and query."""
-    query, key, value = inputs(draw, 3, 2)
-    return call(query, key, value, draw.mask(3, 1, 1, key.shape[-2]))
-
-
 exercise = Exercise(
     chapter=CHAPTER,
     library="numpy",
     reference=attention.scaled_dot_product_attention,
     returns=("output", "weights"),
-    properties=[weights_of_a_pair],
+    properties=[dtype_kept, weights_of_a_pair],
     forbids=[
         "torch.nn.functional.scaled_dot_product_attention",
         "torch.nn.functional.multi_head_attention_forward",
@@ -75,23 +40,11 @@ exercise = Exercise(
         Case("7 queries over 5 keys", more_queries_than_keys),
         Case("all sizes differ", lambda draw: call(*inputs(draw))),
         Case("some keys hidden", masked),
-        Case("a batch of several heads", lambda draw: call(*inputs(draw, 2, 3)), hidden=True),
-        Case("scores near a thousand", lambda draw: call(*inputs(draw, scale=LARGE_SCORES)), hidden=True),
-        Case("the loudest key is hidden", loud_hidden_key, hidden=True),
+        *HIDDEN_CASES,
         Case("one query sees nothing", one_query_sees_nothing, hidden=True),
-        Case("one mask for batch and heads", mask_shared_by_the_batch, hidden=True),
-        Case("a mask for each batch row", mask_of_padding, hidden=True),
-        Case("float32", masked, hidden=True, dtype="float32"),
+        Case("a cube", lambda draw: call(*(draw.normal(4, 4, 4) for _ in range(3))), hidden=True),
     ],
 )
-
-
-def _hide(scores, mask):
-    return scores if mask is None else np.where(mask, -np.inf, scores)
-
-
-def _scores(query, key):
-    return query @ np.swapaxes(key, -1, -2)
 
 
 @exercise.misconception("""
@@ -100,8 +53,7 @@ def _scores(query, key):
     (query, key) table runs over the keys?
 """)
 def softmax_over_queries(query, key, value, mask=None):
-    scores = _hide(_scores(query, key) / np.sqrt(query.shape[-1]), mask)
-    weights = np.swapaxes(softmax(np.swapaxes(scores, -1, -2)), -1, -2)
+    weights = softmax_over(-2, hide(scaled_scores(query, key), mask))
     return weights @ value, weights
 
 
@@ -110,7 +62,7 @@ def softmax_over_queries(query, key, value, mask=None):
     run over, and does it keep that axis (`keepdims`)?
 """)
 def softmax_over_everything(query, key, value, mask=None):
-    scores = _hide(_scores(query, key) / np.sqrt(query.shape[-1]), mask)
+    scores = hide(scaled_scores(query, key), mask)
     exponentials = np.exp(scores - scores.max())
     weights = exponentials / exponentials.sum()
     return weights @ value, weights
@@ -121,8 +73,7 @@ def softmax_over_everything(query, key, value, mask=None):
     standard deviation of your scores for d_k = 4 and d_k = 64 to see what the division is for.
 """)
 def no_scale(query, key, value, mask=None):
-    weights = softmax(_hide(_scores(query, key), mask))
-    return weights @ value, weights
+    return attend(hide(dot_products(query, key), mask), value)
 
 
 @exercise.misconception("""
@@ -130,8 +81,7 @@ def no_scale(query, key, value, mask=None):
     independent terms grows like √d_k, so that is what brings it back to 1.
 """)
 def divided_by_width(query, key, value, mask=None):
-    weights = softmax(_hide(_scores(query, key) / query.shape[-1], mask))
-    return weights @ value, weights
+    return attend(hide(dot_products(query, key) / query.shape[-1], mask), value)
 
 
 @exercise.misconception("""
@@ -139,8 +89,7 @@ def divided_by_width(query, key, value, mask=None):
     factor d_k ** -0.5, multiply by it.
 """)
 def multiplied_by_root(query, key, value, mask=None):
-    weights = softmax(_hide(_scores(query, key) * np.sqrt(query.shape[-1]), mask))
-    return weights @ value, weights
+    return attend(hide(dot_products(query, key) * math.sqrt(query.shape[-1]), mask), value)
 
 
 @exercise.misconception("""
@@ -148,8 +97,7 @@ def multiplied_by_root(query, key, value, mask=None):
     share; the values, and their width d_v, play no part in it.
 """)
 def scale_from_value_width(query, key, value, mask=None):
-    weights = softmax(_hide(_scores(query, key) / np.sqrt(value.shape[-1]), mask))
-    return weights @ value, weights
+    return attend(hide(dot_products(query, key) / math.sqrt(value.shape[-1]), mask), value)
 
 
 @exercise.misconception("""
@@ -157,8 +105,15 @@ def scale_from_value_width(query, key, value, mask=None):
     not change the score of two others.
 """)
 def scale_from_number_of_keys(query, key, value, mask=None):
-    weights = softmax(_hide(_scores(query, key) / np.sqrt(key.shape[-2]), mask))
-    return weights @ value, weights
+    return attend(hide(dot_products(query, key) / math.sqrt(key.shape[-2]), mask), value)
+
+
+@exercise.misconception("""
+    One sequence works, but in a batch the scale comes from axis 1, which then holds heads or queries. Count the axis
+    from the end: the features are always the last one.
+""")
+def scale_from_axis_one(query, key, value, mask=None):
+    return attend(hide(dot_products(query, key) / math.sqrt(query.shape[1]), mask), value)
 
 
 @exercise.misconception("""
@@ -166,7 +121,7 @@ def scale_from_number_of_keys(query, key, value, mask=None):
     weights are shares and must stay so.
 """)
 def scale_after_softmax(query, key, value, mask=None):
-    weights = softmax(_hide(_scores(query, key), mask)) / np.sqrt(query.shape[-1])
+    weights = softmax(hide(dot_products(query, key), mask)) / math.sqrt(query.shape[-1])
     return weights @ value, weights
 
 
@@ -175,7 +130,7 @@ def scale_after_softmax(query, key, value, mask=None):
     row of scores into shares that sum to 1 first.
 """)
 def no_softmax(query, key, value, mask=None):
-    weights = _scores(query, key) / np.sqrt(query.shape[-1])
+    weights = scaled_scores(query, key)
     weights = weights if mask is None else np.where(mask, 0, weights)
     return weights @ value, weights
 
@@ -185,7 +140,7 @@ def no_softmax(query, key, value, mask=None):
     the best one just gets the largest.
 """)
 def hard_argmax(query, key, value, mask=None):
-    scores = _hide(_scores(query, key), mask)
+    scores = hide(dot_products(query, key), mask)
     weights = (scores == scores.max(-1, keepdims=True)).astype(scores.dtype)
     return weights @ value, weights
 
@@ -195,7 +150,7 @@ def hard_argmax(query, key, value, mask=None):
     first: the same amount from every score of a row changes no weight.
 """)
 def no_maximum_subtracted(query, key, value, mask=None):
-    exponentials = np.exp(_hide(_scores(query, key) / np.sqrt(query.shape[-1]), mask))
+    exponentials = np.exp(hide(scaled_scores(query, key), mask))
     total = exponentials.sum(-1, keepdims=True)
     weights = exponentials / np.where(total == 0, 1, total)
     return weights @ value, weights
@@ -232,7 +187,7 @@ def mask_after_softmax(query, key, value, mask=None):
     score has the share 0?
 """)
 def hidden_scores_zeroed(query, key, value, mask=None):
-    scores = _scores(query, key) / np.sqrt(query.shape[-1])
+    scores = scaled_scores(query, key)
     weights = softmax(scores if mask is None else np.where(mask, 0, scores))
     return weights @ value, weights
 
@@ -242,7 +197,7 @@ def hidden_scores_zeroed(query, key, value, mask=None):
     holds 0 and -inf. Use `np.where` to put -inf where the mask is True.
 """)
 def mask_added(query, key, value, mask=None):
-    scores = _scores(query, key) / np.sqrt(query.shape[-1])
+    scores = scaled_scores(query, key)
     weights = softmax(scores if mask is None else scores + mask)
     return weights @ value, weights
 
@@ -252,7 +207,7 @@ def mask_added(query, key, value, mask=None):
     -inf, and when a whole row has it the softmax shares evenly. In this course such a row has weights 0.
 """)
 def uniform_when_all_is_hidden(query, key, value, mask=None):
-    scores = _scores(query, key) / np.sqrt(query.shape[-1])
+    scores = scaled_scores(query, key)
     weights = softmax(scores if mask is None else np.where(mask, -1e9, scores))
     return weights @ value, weights
 
@@ -262,7 +217,7 @@ def uniform_when_all_is_hidden(query, key, value, mask=None):
     such a row should give (here: weights 0) and handle it before the division.
 """)
 def nan_when_all_is_hidden(query, key, value, mask=None):
-    scores = _hide(_scores(query, key) / np.sqrt(query.shape[-1]), mask)
+    scores = hide(scaled_scores(query, key), mask)
     exponentials = np.exp(scores - scores.max(-1, keepdims=True))
     weights = exponentials / exponentials.sum(-1, keepdims=True)
     return weights @ value, weights
@@ -288,8 +243,7 @@ def weights_before_output(query, key, value, mask=None):
     axes of the keys.
 """)
 def every_axis_transposed(query, key, value, mask=None):
-    weights = softmax(_hide(query @ key.T / np.sqrt(query.shape[-1]), mask))
-    return weights @ value, weights
+    return attend(hide(query @ key.T / math.sqrt(query.shape[-1]), mask), value)
 
 
 @exercise.misconception("""
@@ -297,8 +251,7 @@ def every_axis_transposed(query, key, value, mask=None):
     axis from the end: the keys are always the last one.
 """)
 def softmax_over_axis_one(query, key, value, mask=None):
-    scores = _hide(_scores(query, key) / np.sqrt(query.shape[-1]), mask)
-    weights = np.moveaxis(softmax(np.moveaxis(scores, 1, -1)), -1, 1)
+    weights = softmax_over(1, hide(scaled_scores(query, key), mask))
     return weights @ value, weights
 
 
@@ -307,60 +260,34 @@ def softmax_over_axis_one(query, key, value, mask=None):
     Return the inputs' dtype; half the memory of a model depends on it.
 """)
 def result_in_float64(query, key, value, mask=None):
-    wide = (array.astype(np.float64) for array in (query, key, value))
-    return attention.scaled_dot_product_attention(*wide, mask)
+    query, key, value = (array.astype(np.float64) for array in (query, key, value))
+    return attention.scaled_dot_product_attention(query, key, value, mask)
 
 
-@exercise.alternative
-def query_scaled_first(query, key, value, mask=None):
-    weights = softmax(_hide(_scores(query * query.dtype.type(query.shape[-1] ** -0.5), key), mask))
-    return weights @ value, weights
+@exercise.misconception("""
+    Your output takes its shares from the columns of the weights. A row belongs to one query: in `weights @ value`,
+    what does row i of the product average?
+""")
+def weights_transposed(query, key, value, mask=None):
+    weights = softmax(hide(scaled_scores(query, key), mask))
+    return np.swapaxes(weights, -1, -2) @ value, weights
 
 
-@exercise.alternative
-def by_einsum(query, key, value, mask=None):
-    scores = np.einsum("...qd,...kd->...qk", query, key) / query.dtype.type(np.sqrt(query.shape[-1]))
-    weights = softmax(_hide(scores, mask))
-    return np.einsum("...qk,...kv->...qv", weights, value), weights
+@exercise.misconception("""
+    Your result is the output alone. Return the weights as well, as a pair `(output, weights)`: the plots of this
+    chapter need them. (Many libraries return only the output, as they never keep the weights.)
+""")
+def output_alone(query, key, value, mask=None):
+    return attention.scaled_dot_product_attention(query, key, value, mask)[0]
 
 
-@exercise.alternative
-def keys_times_queries(query, key, value, mask=None):
-    scores = np.swapaxes(key @ np.swapaxes(query, -1, -2), -1, -2) / query.dtype.type(np.sqrt(query.shape[-1]))
-    weights = softmax(_hide(scores, mask))
-    return weights @ value, weights
+@exercise.misconception("""
+    Your results are float64 although the inputs are float32: `np.sqrt(d_k)` is a float64 number of NumPy, and
+    dividing by it widens the whole array. `math.sqrt(d_k)` or `d_k ** 0.5` gives a Python number, which does not.
+""")
+def widened_by_the_root(query, key, value, mask=None):
+    return attend(hide(dot_products(query, key) / np.sqrt(query.shape[-1]), mask), value)
 
 
-@exercise.alternative
-def by_logsumexp(query, key, value, mask=None):
-    scores = _hide(_scores(query, key) / query.dtype.type(np.sqrt(query.shape[-1])), mask)
-    peak = scores.max(-1, keepdims=True)
-    peak = np.where(np.isfinite(peak), peak, query.dtype.type(0))
-    total = np.exp(scores - peak).sum(-1, keepdims=True)
-    weights = np.exp(scores - peak - np.log(np.where(total == 0, query.dtype.type(1), total)))
-    return weights @ value, weights
-
-
-@exercise.alternative
-def softmax_in_float64_then_cast(query, key, value, mask=None):
-    weights = softmax(_hide(_scores(query.astype(np.float64), key) / np.sqrt(query.shape[-1]), mask))
-    weights = weights.astype(query.dtype)
-    return weights @ value, weights
-
-
-@exercise.alternative
-def as_a_list_of_two(query, key, value, mask=None):
-    return list(attention.scaled_dot_product_attention(query, key, value, mask))
-
-
-@exercise.alternative
-def one_query_at_a_time(query, key, value, mask=None):
-    shape = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
-    full = None if mask is None else np.broadcast_to(mask, (*shape, query.shape[-2], key.shape[-2]))
-    rows = [
-        attention.scaled_dot_product_attention(
-            query[..., i : i + 1, :], key, value, None if full is None else full[..., i : i + 1, :]
-        )
-        for i in range(query.shape[-2])
-    ]
-    return np.concatenate([row[0] for row in rows], -2), np.concatenate([row[1] for row in rows], -2)
+for form in ACCEPTED_FORMS:
+    exercise.alternative(form)
