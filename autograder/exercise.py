@@ -36,6 +36,7 @@ class Case:
         dtype: The dtype of drawn floats; float64 in NumPy and float32 in PyTorch if not given.
         judge: Decides instead of the comparison with the reference: a sentence, or None if all is well.
         limit: Looks at the run's counts (and the program) after the values: a sentence, or None.
+        alike: Tells whether two runs follow the same belief, where random results cannot be equal.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Case:
     dtype: str | None = None
     judge: Callable[[Program, Run], str | None] | None = None
     limit: Callable[[Program, Run], str | None] | None = None
+    alike: Callable[[Program, Run, Run], bool] | None = None
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,8 @@ def _alike(exercise: Exercise, case: Case, belief: Misconception, found: Run, se
     theirs = _run_belief(exercise, case, belief, seed)
     if theirs is None or len(theirs.outcomes) != len(found.outcomes) or theirs.changed != found.changed:
         return False
+    if case.alike is not None:
+        return case.alike(exercise.program(case, seed), theirs, found)
     if case.limit is not None and theirs.counts and found.counts:  # noqa: SIM102 - the type checker reads this form
         if theirs.counts.matrix_products != found.counts.matrix_products:
             return False

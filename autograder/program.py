@@ -18,6 +18,8 @@ import torch
 from autograder.counting import Counter, Counts
 from autograder.values import Generator, Named, Raised, Result, plain
 
+WEIGHTED_GRADIENT = "the gradient of a weighted sum of the result"
+
 
 class StopRun(BaseException):
     """End a run at once: a limit was met, and the solution must not swallow it."""
@@ -66,15 +68,18 @@ class Program:
         """Read an attribute of the subject; dots go deeper."""
         return self._then(Step("read", name=path))
 
-    def gradients(self, *args: Any, wrt: tuple[int | str, ...], **kwargs: Any) -> Program:
+    def gradients(self, *args: Any, wrt: tuple[int | str, ...], weighted: bool = False, **kwargs: Any) -> Program:
         """Call the subject, sum its first result, and observe the gradients.
 
         Args:
             args: Arguments of the call.
             wrt: Positions of arguments, or names of the subject's parameters.
+            weighted: Whether the sum has fixed, uneven weights; a plain sum of shares, or of normalized
+                numbers, is constant and has no gradient to observe.
             kwargs: Keyword arguments of the call.
         """
-        return self._then(Step("gradients", args=args, kwargs=kwargs, wrt=wrt))
+        name = WEIGHTED_GRADIENT if weighted else ""
+        return self._then(Step("gradients", name=name, args=args, kwargs=kwargs, wrt=wrt))
 
     def counting(self) -> Program:
         """Count the matrix products and the tensors that the whole program makes."""
@@ -142,7 +147,7 @@ class Interpreter:
         if step.action == "read":
             return self._read(step.name)
         if step.action == "gradients":
-            return self._gradients(args, kwargs, step.wrt)
+            return self._gradients(args, kwargs, step.wrt, weighted=step.name == WEIGHTED_GRADIENT)
         before = plain((args, kwargs))
         target = self.subject if step.action == "call" else getattr(self.subject, step.name)
         with self.counter or contextlib.nullcontext():
@@ -153,6 +158,12 @@ class Interpreter:
     def _load(self, state: dict[str, torch.Tensor]) -> None:
         if not isinstance(self.subject, torch.nn.Module):
             raise TypeError(f"{type(self.subject).__name__} is not an nn.Module, so it cannot take weights")
+        own = set(self.subject.state_dict())
+        missing, extra = sorted(set(state) - own), sorted(own - set(state))
+        if missing or extra:
+            found = [f"has no weight called {', '.join(missing)}"] if missing else []
+            found += [f"has {', '.join(extra)}, which should not be there"] if extra else []
+            raise AttributeError(f"the layer {' and '.join(found)}")
         self.subject.load_state_dict(state, strict=True)
         if state:
             self.subject.to(next(iter(state.values())).dtype)
@@ -163,7 +174,7 @@ class Interpreter:
             value = getattr(value, part)
         return value
 
-    def _gradients(self, args: list[Any], kwargs: dict[str, Any], wrt: tuple[int | str, ...]) -> Any:
+    def _gradients(self, args: list[Any], kwargs: dict[str, Any], wrt: tuple[int | str, ...], weighted: bool) -> Any:
         parameters = dict(self.subject.named_parameters()) if hasattr(self.subject, "named_parameters") else {}
         sources = [args[name].requires_grad_() if isinstance(name, int) else parameters[name] for name in wrt]
         with self.counter or contextlib.nullcontext():
@@ -173,7 +184,8 @@ class Interpreter:
             raise TypeError(f"expected a tensor to differentiate, got {type(output).__name__}")
         if not output.requires_grad:
             return tuple(torch.zeros_like(source) for source in sources)
-        found = torch.autograd.grad(output.sum(), sources, allow_unused=True)
+        total = (output * _uneven(output)).sum() if weighted else output.sum()
+        found = torch.autograd.grad(total, sources, allow_unused=True)
         pairs = zip(found, sources, strict=True)
         return tuple(torch.zeros_like(source) if grad is None else grad for grad, source in pairs)
 
@@ -240,6 +252,11 @@ class Interpreter:
                 )
             trace = trace.tb_next
         return found
+
+
+def _uneven(output: torch.Tensor) -> torch.Tensor:
+    """Give fixed weights, different for every entry."""
+    return torch.arange(1, output.numel() + 1).cos().reshape(output.shape).to(output)
 
 
 def differs(before: Any, after: Any) -> bool:

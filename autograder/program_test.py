@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.program import build, call, run
+from autograder.program import Program, build, call, run
 from autograder.values import Generator, Named, Raised, Result
 
 
@@ -136,3 +136,13 @@ def test_an_exception_names_the_line_of_the_solution() -> None:
 
 def test_leaving_the_interpreter_is_an_outcome() -> None:
     assert run(call(1), lambda x: exit(), {}).outcomes[0].type_name == "SystemExit"
+
+
+def test_a_weighted_sum_has_a_gradient_where_a_plain_sum_is_constant() -> None:
+    scores = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.float64)
+    program = Program().gradients(scores, wrt=(0,)).gradients(scores, wrt=(0,), weighted=True)
+    plain_sum, weighted_sum = (outcome[0] for outcome in run(program, lambda x: x.softmax(-1), {}).outcomes)
+    assert plain_sum.abs().max() < 1e-12
+    weights = scores.softmax(-1)
+    uneven = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).cos()
+    assert torch.allclose(weighted_sum, weights * (uneven - (weights * uneven).sum()))

@@ -1,0 +1,118 @@
+"""What a notebook calls: run the cases of an exercise, compare, explain."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from autograder.exercise import find_exercise
+from autograder.guard import Heard
+from autograder.judge import Verdict, judge, run_here
+
+VERDICT_MIME = "application/vnd.course.verdict+json"
+LARGEST_SEED = 1_000_000  # short enough to be read out and typed again
+
+
+class CheckFailed(AssertionError):
+    """A solution failed a check; a notebook shows the message without a traceback."""
+
+    def __init__(self, verdict: Verdict):
+        super().__init__(verdict.message)
+        self.verdict = verdict
+        self.exercise = verdict.exercise
+        self.case = verdict.case
+        self.misconception = verdict.misconception
+
+    def _render_traceback_(self) -> list[str]:
+        """Show only the message in a notebook."""
+        return str(self).splitlines()
+
+
+def check(solution: Any, exercise: str | None = None, hidden: bool = False, seed: int | None = None) -> None:
+    """Check a solution and print one line when it passes.
+
+    Args:
+        solution: The function or class to check.
+        exercise: The exercise it answers, if it is not called like it.
+        hidden: Run the hidden cases as well.
+        seed: Seed of the inputs; a fresh one if not given. The message names it.
+
+    Raises:
+        CheckFailed: When it is not right yet; the message says what to look at.
+        UnknownExercise: When there is no such exercise (a `LookupError`).
+    """
+    heard = Heard()
+    verdict = _evaluate(solution, exercise, hidden, seed, heard)
+    _tell(heard)
+    _publish(verdict)
+    if not verdict.passed:
+        raise CheckFailed(verdict)
+    print(verdict.message)
+
+
+def evaluate(solution: Any, exercise: str | None = None, hidden: bool = False, seed: int | None = None) -> Verdict:
+    """Check a solution and give the verdict, without raising and without printing.
+
+    Args:
+        solution: The function or class to check.
+        exercise: The exercise it answers, if it is not called like it.
+        hidden: Run the hidden cases as well.
+        seed: Seed of the inputs; a fresh one if not given.
+
+    Raises:
+        UnknownExercise: When there is no such exercise (a `LookupError`).
+    """
+    return _evaluate(solution, exercise, hidden, seed, Heard())
+
+
+def _evaluate(solution: Any, name: str | None, hidden: bool, seed: int | None, heard: Heard) -> Verdict:
+    exercise = find_exercise(name if name is not None else _name_of(solution))
+    seed = _seed(seed)
+    if not callable(solution):
+        message = (
+            f"{exercise.name}: give the function itself, check({exercise.name}), "
+            f"not what a call of it returns; this is {type(solution).__name__} {str(solution)[:60]!r}."
+        )
+        return Verdict(False, exercise.name, None, None, message, seed)
+    return judge(exercise, lambda program: run_here(exercise, solution, program, heard), hidden, seed)
+
+
+def _name_of(solution: Any) -> str:
+    found = getattr(solution, "__name__", None)
+    if found is None and callable(solution):
+        found = getattr(getattr(solution, "func", solution), "__name__", type(solution).__name__)
+    return found if isinstance(found, str) else type(solution).__name__
+
+
+def _seed(seed: Any) -> int:
+    if seed is None:
+        return secrets.randbelow(LARGEST_SEED)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed must be a whole number from 0 on, got {seed!r}")
+    return seed
+
+
+def _tell(heard: Heard) -> None:
+    """Pass on what the solution printed, cut short, and its warnings; never on stderr, which costs points."""
+    if heard.printed:
+        print(heard.printed, end="" if heard.printed.endswith("\n") else "\n")
+    if heard.left_out:
+        print(f"… and {heard.left_out:,} more characters that your code printed are left out.")
+    for text in heard.warned:
+        print(f"Your code warned: {text}")
+
+
+def _publish(verdict: Verdict) -> None:
+    """Leave the verdict in the graded notebook, where the grader reads it."""
+    if "NBGRADER_EXECUTION" in os.environ and "IPython" in sys.modules:
+        from IPython.core.getipython import get_ipython
+        from IPython.display import publish_display_data
+
+        if get_ipython() is not None:
+            publish_display_data({VERDICT_MIME: asdict(verdict), "text/plain": ""})
+
+
+__all__ = ["CheckFailed", "Verdict", "check", "evaluate"]

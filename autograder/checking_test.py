@@ -1,0 +1,159 @@
+"""What a learner meets: `check`, `evaluate`, and every kind of bad input."""
+
+import math
+
+import numpy as np
+import pytest
+
+from autograder import CheckFailed, check, evaluate, exercise_names
+from course_lib import attention
+
+NAME = "scaled_dot_product_attention"
+
+
+def answer(query, key, value, mask=None):
+    """Answer the exercise with parts of the library that it does not forbid."""
+    scores = query @ np.swapaxes(key, -1, -2) / query.dtype.type(math.sqrt(query.shape[-1]))
+    weights = attention.softmax(scores if mask is None else np.where(mask, -np.inf, scores))
+    return weights @ value, weights
+
+
+def test_a_pass_prints_one_line_and_returns_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(answer, NAME, hidden=True, seed=5) is None
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_a_failure_is_an_assertion_error_with_everything_that_a_tool_needs() -> None:
+    with pytest.raises(CheckFailed) as caught:
+        check(lambda query, key, value, mask=None: answer(query, query, value[:1], mask), NAME, seed=5)
+    assert isinstance(caught.value, AssertionError)
+    assert caught.value.exercise == NAME
+    assert caught.value.case == "7 queries over 5 keys"
+    assert caught.value.misconception is None
+    assert "seed 5" in str(caught.value)
+    assert caught.value._render_traceback_() == str(caught.value).splitlines()
+
+
+def test_the_same_seed_gives_the_same_verdict_and_no_seed_gives_fresh_inputs() -> None:
+    def wrong(query, key, value, mask=None):
+        return value.sum() * np.ones((7, 4)), np.full((7, 5), 0.2)
+
+    assert evaluate(wrong, NAME, seed=8) == evaluate(wrong, NAME, seed=8)
+    assert evaluate(wrong, NAME).seed != evaluate(wrong, NAME).seed
+
+
+def test_an_exercise_is_found_by_the_name_of_the_function() -> None:
+    def scaled_dot_product_attention(query, key, value, mask=None):
+        return answer(query, key, value, mask)
+
+    assert evaluate(scaled_dot_product_attention).passed
+
+
+@pytest.mark.parametrize("name", ["softmaks", "nothing like it"])
+def test_an_unknown_name_is_a_lookup_error_that_says_what_to_do(name: str) -> None:
+    with pytest.raises(LookupError, match="There is no exercise called") as caught:
+        evaluate(answer, name)
+    assert "softmax" in str(caught.value)
+    assert caught.value._render_traceback_() == [str(caught.value)]
+
+
+def test_a_near_miss_is_offered() -> None:
+    with pytest.raises(LookupError, match="did you mean scaled_dot_product_attention"):
+        evaluate(answer, "scaled_dotproduct_attention")
+
+
+@pytest.mark.parametrize("seed", [-1, 2.5, "x", True])
+def test_a_seed_that_is_no_whole_number_is_refused(seed) -> None:
+    with pytest.raises(ValueError, match="seed must be a whole number"):
+        evaluate(answer, NAME, seed=seed)
+
+
+def test_a_result_in_place_of_the_function_is_named() -> None:
+    verdict = evaluate(np.ones(3), NAME)
+    assert not verdict.passed
+    assert "give the function itself" in verdict.message
+
+
+def _prints(query, key, value, mask=None):
+    print("look: " + "x" * 10_000_000)
+    return answer(query, key, value, mask)
+
+
+def _edits(query, key, value, mask=None):
+    query /= 2
+    return answer(2 * query, key, value, mask)
+
+
+def _loops(query, key, value, mask=None):
+    while True:
+        pass
+
+
+def _calls_the_reference(query, key, value, mask=None):
+    return attention.scaled_dot_product_attention(query, key, value, mask)
+
+
+def _takes_too_few(query, key):
+    return answer(query, key, key)
+
+
+def _yields(query, key, value, mask=None):
+    yield from answer(query, key, value, mask)
+
+
+def _leaves(query, key, value, mask=None):
+    raise SystemExit(0)
+
+
+def _recurses(query, key, value, mask=None):
+    return _recurses(query, key, value, mask)
+
+
+@pytest.mark.parametrize(
+    ("solution", "words"),
+    [
+        (_edits, "your code changed its argument `query` in place; work on a copy"),
+        (_calls_the_reference, "your code calls `course_lib.attention.scaled_dot_product_attention`"),
+        (_takes_too_few, "takes 2 positional arguments but 3 were given"),
+        (_yields, "it is an object of type generator"),
+        (_leaves, "your code raised SystemExit: 0"),
+        (_recurses, "RecursionError"),
+        (lambda *args: (np.ones((7, 4)), np.ones((7, 5)) * np.nan), "should be"),
+    ],
+)
+def test_bad_solutions_get_one_clear_sentence(solution, words: str) -> None:
+    verdict = evaluate(solution, NAME, seed=1)
+    assert not verdict.passed
+    assert words in verdict.message
+    assert "Traceback" not in verdict.message
+
+
+def test_a_solution_that_never_returns_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autograder.judge.time_limit", lambda: __import__("autograder.guard").guard.time_limit(0.3))
+    verdict = evaluate(_loops, NAME, seed=1)
+    assert "did not return in time: look for a loop that never ends" in verdict.message
+
+
+def test_a_flood_of_prints_is_cut_and_the_check_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    check(_prints, NAME, seed=1)
+    out = capsys.readouterr().out
+    assert out.startswith("look: xxx")
+    assert "more characters that your code printed are left out" in out
+    assert len(out) < 4_000
+
+
+def test_warnings_of_a_solution_are_told_on_stdout_only(capsys: pytest.CaptureFixture[str]) -> None:
+    def divides(query, key, value, mask=None):
+        np.log(np.zeros(1))
+        return answer(query, key, value, mask)
+
+    check(divides, NAME, seed=1)
+    captured = capsys.readouterr()
+    assert "Your code warned: RuntimeWarning: divide by zero" in captured.out
+    assert captured.err == ""
+
+
+def test_names_are_listed_once_each() -> None:
+    names = exercise_names()
+    assert NAME in names
+    assert len(names) == len(set(names))

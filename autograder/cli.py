@@ -1,0 +1,42 @@
+"""The command `course`: one door for the learner, the author and the instructor."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from autograder.authoring.roles import BuildError
+from autograder.commands import build, coverage, demo, grade, lab
+from autograder.commands.common import EXIT_WRONG_USE, say_error
+from autograder.errors import CourseError
+
+EPILOG = """
+Exit codes: 0 all is well; 1 the work was done and found problems (a stale chapter, a submission that could
+not be graded); 2 wrong use or bad input, said in one sentence on stderr; 130 ended by Ctrl-C.
+"""
+
+app = typer.Typer(
+    name="course",
+    help="Inside a transformer block: open the chapters, build them, and grade a class.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (lab, build, coverage, grade, demo):
+    app.command(name=command.NAME, epilog=command.EXAMPLES)(command.run)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run `course`; bad input becomes one sentence on stderr and exit code 2."""
+    try:
+        app(args=arguments, prog_name="course")
+    except (CourseError, BuildError) as error:
+        say_error(str(error))
+        sys.exit(EXIT_WRONG_USE)
+
+
+if __name__ == "__main__":
+    main()

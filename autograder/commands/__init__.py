@@ -1,0 +1,1 @@
+"""The commands of `course`, one module each; heavy libraries load only when a command runs."""

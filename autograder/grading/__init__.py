@@ -1,0 +1,1 @@
+"""How a class is graded."""

@@ -1,0 +1,215 @@
+"""Grading a class: every submission gets its result, whatever the others do."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from autograder.build import answered_notebook, build_all
+from autograder.errors import CourseError
+from autograder.grading.cells import grade_id
+from autograder.grading.engine import grade_chapter, planned
+from autograder.grading.options import GradeOptions
+from autograder.grading.results import ClassResult, read_results, results_path
+from autograder.grading.stock import StockCourse
+from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+
+pytestmark = pytest.mark.slow
+CELL_TIMEOUT = 8
+SQUARED = "def double(x):\n    return x * x"
+LOOP = "def double(x):\n    while True:\n        pass"
+DEADLY = "import os\n\n\ndef double(x):\n    os._exit(1)"
+WRITTEN = {"why-written": "Because I say so."}
+
+
+def hand_in(course: Path, student: str, answers: dict[str, str], damage: Callable | None = None) -> Path:
+    """Hand in the chapter with these answers; return the file."""
+    notebook = answered_notebook(course, CHAPTER, answers)
+    if damage is not None:
+        damage(notebook)
+    path = course / "submitted" / student / CHAPTER / f"{CHAPTER}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
+    return path
+
+
+def double_a_test(notebook: NotebookNode) -> None:
+    """Paste a copy of the first test behind it."""
+    place = next(i for i, cell in enumerate(notebook.cells) if grade_id(cell) == "double-test")
+    twin = copy.deepcopy(notebook.cells[place])
+    twin["id"] = "twin"
+    notebook.cells.insert(place + 1, twin)
+
+
+def lose_an_answer(notebook: NotebookNode) -> None:
+    """Delete an answer cell."""
+    notebook.cells = [cell for cell in notebook.cells if grade_id(cell) != "triple"]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a course with one submission of every kind."""
+    course = make_tiny_course(tmp_path_factory.mktemp("engine") / "course", CELL_TIMEOUT)
+    build_all(course)
+    hand_in(course, "a right", RIGHT)
+    hand_in(course, "b squared", RIGHT | {"double": SQUARED} | WRITTEN)
+    hand_in(course, "c untouched", {})
+    hand_in(course, "d doubled cell", RIGHT, double_a_test)
+    hand_in(course, "e lost answer", RIGHT, lose_an_answer)
+    hand_in(course, "f loop", RIGHT | {"double": LOOP})
+    hand_in(course, "g dies", RIGHT | {"double": DEADLY})
+    hand_in(course, "h no notebook", RIGHT).write_bytes(b"\xff\xfe no JSON")
+    hand_in(course, "i wrong name", RIGHT).rename(course / "submitted" / "i wrong name" / CHAPTER / "mine.ipynb")
+    hand_in(course, "j [odd] + name", RIGHT)
+    return course
+
+
+@pytest.fixture(scope="module")
+def graded(course: Path) -> ClassResult:
+    """Return the class's results."""
+    return grade_chapter(course, CHAPTER)
+
+
+def points(result: ClassResult, student: str) -> dict[str, float]:
+    """Return a student's points by exercise."""
+    return {name: exercise.points for name, exercise in result.students[student].exercises.items()}
+
+
+@pytest.mark.parametrize(
+    ("student", "status", "expected"),
+    [
+        ("a right", "graded", {"double": 3, "triple": 3, "why": 0}),
+        ("b squared", "needs_manual", {"double": 0, "triple": 3, "why": 0}),
+        ("c untouched", "graded", {"double": 0, "triple": 0, "why": 0}),
+        ("d doubled cell", "graded", {"double": 3, "triple": 3, "why": 0}),
+        ("e lost answer", "graded", {"double": 3, "triple": 0, "why": 0}),
+        ("f loop", "graded", {"double": 0, "triple": 3, "why": 0}),
+        ("g dies", "failed", {"double": 0, "triple": 0, "why": 0}),
+        ("h no notebook", "failed", {"double": 0, "triple": 0, "why": 0}),
+        ("i wrong name", "failed", {"double": 0, "triple": 0, "why": 0}),
+        ("j [odd] + name", "graded", {"double": 3, "triple": 3, "why": 0}),
+    ],
+)
+def test_every_submission_gets_its_own_result(
+    student: str, status: str, expected: dict[str, float], graded: ClassResult
+) -> None:
+    assert graded.students[student].status == status
+    assert points(graded, student) == expected
+
+
+@pytest.mark.parametrize(
+    ("student", "words"),
+    [
+        ("g dies", "kernel died"),
+        ("h no notebook", "not JSON in UTF-8"),
+        ("i wrong name", "found only mine.ipynb"),
+    ],
+)
+def test_a_failure_has_its_reason_as_the_first_warning(student: str, words: str, graded: ClassResult) -> None:
+    assert words in graded.students[student].warnings[0]
+
+
+def test_verdicts_reach_the_results(graded: ClassResult) -> None:
+    exercise = graded.students["b squared"].exercises["double"]
+    assert (exercise.misconception, exercise.message, exercise.seed) == ("squared", "Expected 2 times 4, got 16.", 7)
+    message = graded.students["e lost answer"].exercises["triple"].message
+    assert message == "`triple` is not defined in this notebook: its cell was deleted or raised an error."
+    assert f"{CELL_TIMEOUT} seconds" in str(graded.students["f loop"].exercises["double"].message)
+
+
+def test_the_points_are_those_of_the_gradebook(course: Path, graded: ClassResult) -> None:
+    from autograder.grading.engine import run_log
+
+    stock = StockCourse(course, CHAPTER, run_log(CHAPTER))
+    for student, result in graded.students.items():
+        assert sum(score.points for score in stock.scores(student).values()) == result.points
+
+
+def test_a_repair_is_told(graded: ClassResult) -> None:
+    assert "more than once" in graded.students["d doubled cell"].repairs[0]
+    assert graded.students["a right"].repairs == []
+
+
+def test_everybody_graded_has_a_feedback_page_and_nobody_else(course: Path, graded: ClassResult) -> None:
+    pages = {path.parent.parent.name for path in course.glob(f"feedback/*/{CHAPTER}/{CHAPTER}.html")}
+    assert pages == {name for name, result in graded.students.items() if result.status != "failed"}
+
+
+def test_the_file_holds_what_was_returned(course: Path, graded: ClassResult) -> None:
+    assert read_results(course, CHAPTER) == graded
+    assert json.loads(results_path(course, CHAPTER).read_text())["chapter"] == CHAPTER
+
+
+def test_grading_writes_nothing_into_chapters(course: Path, graded: ClassResult) -> None:
+    assert [path.name for path in (course / "chapters" / CHAPTER).iterdir()] == [f"{CHAPTER}.ipynb"]
+
+
+def test_what_has_not_changed_is_not_graded_again(course: Path, graded: ClassResult) -> None:
+    due = [name for name, again in planned(course, CHAPTER, GradeOptions()) if again]
+    assert due == [name for name, result in graded.students.items() if result.status == "failed"]
+    assert all(again for _, again in planned(course, CHAPTER, GradeOptions(force=True)))
+
+
+def test_a_resubmission_that_cannot_be_graded_loses_the_old_score(tmp_path: Path) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    assert points(grade_chapter(course, CHAPTER), "ada")["double"] > 0
+    hand_in(course, "ada", RIGHT | {"double": DEADLY})
+    again = grade_chapter(course, CHAPTER)
+    assert again.students["ada"].status == "failed"
+    assert set(points(again, "ada").values()) == {0}
+    assert not (course / "feedback" / "ada" / CHAPTER).exists()
+
+
+def test_one_student_is_graded_and_the_others_results_stay(tmp_path: Path) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    hand_in(course, "bea", {})
+    grade_chapter(course, CHAPTER)
+    hand_in(course, "bea", RIGHT)
+    result = grade_chapter(course, CHAPTER, GradeOptions(student="bea"))
+    assert list(result.students) == ["bea"]
+    assert list(read_results(course, CHAPTER).students) == ["ada", "bea"]
+    assert points(result, "bea")["double"] > 0
+
+
+@pytest.mark.parametrize(
+    ("prepare", "chapter", "options", "words"),
+    [
+        (lambda course: None, CHAPTER, GradeOptions(), "There is no submission"),
+        (lambda course: None, "02_none", GradeOptions(), "There is no chapter '02_none'"),
+        (lambda course: hand_in(course, "ada", {}), CHAPTER, GradeOptions(student="adda"), "did you mean ada"),
+        (lambda course: (course / "nbgrader_config.py").unlink(), CHAPTER, GradeOptions(), "no nbgrader_config.py"),
+        (lambda course: (course / "nbgrader_config.py").write_text("c ="), CHAPTER, GradeOptions(), "cannot be read"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(
+    prepare: Callable[[Path], None], chapter: str, options: GradeOptions, words: str, tmp_path: Path
+) -> None:
+    course = make_tiny_course(tmp_path / "course")
+    prepare(course)
+    with pytest.raises(CourseError, match=words):
+        grade_chapter(course, chapter, options)
+
+
+def test_an_unforeseen_error_is_one_submissions_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    hand_in(course, "bea", RIGHT)
+    scores = StockCourse.scores
+    calls = []
+
+    def planted(self: StockCourse, student: str):
+        calls.append(student)
+        if calls == ["ada"]:
+            raise RuntimeError("planted")
+        return scores(self, student)
+
+    monkeypatch.setattr(StockCourse, "scores", planted)
+    result = grade_chapter(course, CHAPTER)
+    assert "planted" in result.students["ada"].warnings[0]
+    assert result.students["bea"].status == "graded"

@@ -1,0 +1,213 @@
+"""nbgrader's own steps on one course folder: release, autograde, feedback, and what the gradebook holds."""
+
+import copy
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
+from nbgrader.converters.base import BaseConverter, NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import Execute
+from traitlets.config import Config, PyFileConfigLoader
+
+from autograder.errors import CourseError
+from autograder.grading.verdicts import Score
+
+CONFIGURATION = "nbgrader_config.py"
+RELEASE_FOR_THE_GRADEBOOK = os.path.join("build", "release")  # the students' chapters/ is made by `course build`
+
+Repair = Callable[[NotebookNode], None]
+
+
+class OneStudent(BaseConverter):
+    """One of nbgrader's steps on one student's notebook, taken by its path: a name with `[` is no pattern."""
+
+    def init_notebooks(self) -> None:
+        """Name the notebook without searching for it."""
+        wanted = cast(CourseDirectory, self.coursedir)
+        folder = self._format_source(wanted.assignment_id, wanted.student_id)
+        self.assignments = {folder: [os.path.join(folder, f"{wanted.assignment_id}.ipynb")]}
+        self.notebooks = []
+
+
+class FeedbackOne(OneStudent, GenerateFeedback):
+    """nbgrader's feedback page for one student."""
+
+
+class AutogradeOne(OneStudent, Autograde):
+    """nbgrader's autograder, which also remembers what went wrong instead of only logging it."""
+
+    failure: BaseException | None = None
+
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        """Prepare the submission; keep the error if that fails."""
+        with self.remembered():
+            super().init_assignment(assignment_id, student_id)
+
+    def convert_single_notebook(self, notebook_filename: str) -> None:
+        """Clean and run the notebook; keep the error if that fails."""
+        with self.remembered():
+            super().convert_single_notebook(notebook_filename)
+
+    @contextmanager
+    def remembered(self) -> Iterator[None]:
+        """Keep the error of this step, and let nbgrader deal with it."""
+        try:
+            yield
+        except Exception as error:
+            self.failure = error
+            raise
+
+
+class StockCourse:
+    """nbgrader on one chapter of one course folder."""
+
+    def __init__(self, course: Path, chapter: str, log: logging.Logger):
+        """Read the folder's nbgrader_config.py; nothing of the user's own nbgrader settings is read."""
+        self.course, self.chapter, self.log = course, chapter, log
+        self.config = load_configuration(course)
+        # A kernel tells every run on stderr that it listens on this machine in plain text; errors it still tells.
+        self.config.Execute.extra_arguments = [*self.config.Execute.get("extra_arguments", []), "--log-level=ERROR"]
+        self.folder = self.course_directory("*")
+
+    @property
+    def cell_timeout(self) -> float | None:
+        """Return the seconds after which nbgrader stops a cell."""
+        return Execute(config=self.config).timeout
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Let nbgrader find its `alembic`, beside the Python that runs now, and put its warnings into the log."""
+        before = os.environ.get("PATH", "")
+        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                warnings.showwarning = lambda message, *_, **__: self.log.warning("Python warns: %s", message)
+                yield
+        finally:
+            os.environ["PATH"] = before
+
+    @contextmanager
+    def gradebook(self) -> Iterator[Gradebook]:
+        """Open the gradebook for a moment."""
+        with self.at_work(), Gradebook(self.folder.db_url, self.folder.course_id) as gradebook:
+            yield gradebook
+
+    def course_directory(self, student: str, config: Config | None = None) -> CourseDirectory:
+        """Return nbgrader's view of the folder, for one student or (`*`) for all."""
+        return CourseDirectory(
+            config=config or self.config,
+            root=str(self.course),
+            assignment_id=self.chapter,
+            student_id=student,
+            log=self.log,
+        )
+
+    def path(self, step: str, student: str) -> Path:
+        """Return a student's folder in one of nbgrader's steps, such as `autograded`."""
+        return Path(os.path.normpath(self.folder.format_path(step, student, self.chapter)))
+
+    @property
+    def source(self) -> Path:
+        """Return the instructor's notebook."""
+        return self.path(self.folder.source_directory, ".") / f"{self.chapter}.ipynb"
+
+    def register(self) -> None:
+        """Bring the gradebook's cells up to the source, by nbgrader's own release step."""
+        config = copy.deepcopy(self.config)
+        config.CourseDirectory.release_directory = RELEASE_FOR_THE_GRADEBOOK
+        step = GenerateAssignment(coursedir=self.course_directory(".", config), config=config, log=self.log)
+        step.force = True
+        try:
+            with self.at_work():
+                step.start()
+        except (NbGraderException, ImportError) as error:
+            raise CourseError(f"nbgrader cannot release {self.chapter}: {error}") from error
+
+    def autograde(self, student: str, repair: Repair) -> BaseException | None:
+        """Grade one submission anew; return the error that prevented it, or None."""
+
+        def repair_first(notebook: NotebookNode, resources):
+            repair(notebook)
+            return notebook, resources
+
+        students = self.course_directory(student)
+        step = AutogradeOne(coursedir=students, config=self.config, log=self.log)
+        step.force = True
+        step.sanitize_preprocessors = [repair_first, *step.sanitize_preprocessors]
+        try:
+            with self.at_work():
+                step.start()
+        except NbGraderException as error:
+            return step.failure or error
+        return step.failure
+
+    def feedback(self, student: str) -> bool:
+        """Write one student's feedback page; return whether that worked."""
+        students = self.course_directory(student)
+        step = FeedbackOne(coursedir=students, config=self.config, log=self.log)
+        step.force = True
+        try:
+            with self.at_work():
+                step.start()
+        except NbGraderException:
+            return False
+        return True
+
+    def scores(self, student: str) -> dict[str, Score]:
+        """Return the gradebook's rows of one submission by `grade_id`; none if it is not there."""
+        with self.gradebook() as gradebook:
+            try:
+                notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
+            except MissingEntry:
+                return {}
+            return {grade.name: Score(float(grade.score), bool(grade.needs_manual_grade)) for grade in notebook.grades}
+
+    def set_due_date(self, due: datetime) -> None:
+        """Note the chapter's due date (UTC) in the gradebook."""
+        with self.gradebook() as gradebook:
+            gradebook.update_or_create_assignment(self.chapter).duedate = due
+            gradebook.db.commit()
+
+    def seconds_late(self, student: str) -> float:
+        """Return how long after the due date the submission came, in seconds."""
+        with self.gradebook() as gradebook:
+            try:
+                return float(gradebook.find_submission(self.chapter, student).total_seconds_late)
+            except MissingEntry:
+                return 0.0
+
+    def withdraw_scores(self, student: str) -> None:
+        """Take back the automatic scores of a submission that could not be graded; a person's scores stay."""
+        with self.gradebook() as gradebook:
+            try:
+                notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
+            except MissingEntry:
+                return
+            for grade in notebook.grades:
+                grade.auto_score, grade.needs_manual_grade = None, True
+            gradebook.db.commit()
+
+
+def load_configuration(course: Path) -> Config:
+    """Read nbgrader_config.py of a course folder.
+
+    Raises:
+        CourseError: there is none, or it cannot be run.
+    """
+    if not (course / CONFIGURATION).is_file():
+        raise CourseError(f"There is no {CONFIGURATION} in {course}; name the course's folder with --course.")
+    try:
+        return PyFileConfigLoader(CONFIGURATION, path=str(course)).load_config()
+    except Exception as error:
+        raise CourseError(f"{course / CONFIGURATION} cannot be read: {type(error).__name__}: {error}") from error

@@ -1,0 +1,1 @@
+"""What the author and the instructor read: tables of coverage and of points."""
