@@ -45,7 +45,7 @@ def check(solution: Any, exercise: str | None = None, hidden: bool = False, seed
         UnknownExercise: When there is no such exercise (a `LookupError`).
     """
     heard = Heard()
-    verdict = _evaluate(solution, exercise, hidden, seed, heard)
+    verdict = _evaluate(solution, exercise, hidden, seed, heard, ours=False)
     _tell(heard)
     _publish(verdict)
     if not verdict.passed:
@@ -56,6 +56,9 @@ def check(solution: Any, exercise: str | None = None, hidden: bool = False, seed
 def evaluate(solution: Any, exercise: str | None = None, hidden: bool = False, seed: int | None = None) -> Verdict:
     """Check a solution and give the verdict, without raising and without printing.
 
+    The reference itself and the registered forms and beliefs may be given too; `check` refuses a reference that is
+    handed in as an answer.
+
     Args:
         solution: The function or class to check.
         exercise: The exercise it answers, if it is not called like it.
@@ -65,10 +68,10 @@ def evaluate(solution: Any, exercise: str | None = None, hidden: bool = False, s
     Raises:
         UnknownExercise: When there is no such exercise (a `LookupError`).
     """
-    return _evaluate(solution, exercise, hidden, seed, Heard())
+    return _evaluate(solution, exercise, hidden, seed, Heard(), ours=True)
 
 
-def _evaluate(solution: Any, name: str | None, hidden: bool, seed: int | None, heard: Heard) -> Verdict:
+def _evaluate(solution: Any, name: str | None, hidden: bool, seed: int | None, heard: Heard, ours: bool) -> Verdict:
     exercise = find_exercise(name if name is not None else _name_of(solution))
     seed = _seed(seed)
     if not callable(solution):
@@ -77,7 +80,8 @@ def _evaluate(solution: Any, name: str | None, hidden: bool, seed: int | None, h
             f"not what a call of it returns; this is {type(solution).__name__} {str(solution)[:60]!r}."
         )
         return Verdict(False, exercise.name, None, None, message, seed)
-    return judge(exercise, lambda program: run_here(exercise, solution, program, heard), hidden, seed)
+    ours = ours and exercise.owns(solution)
+    return judge(exercise, lambda program: run_here(exercise, solution, program, heard, ours), hidden, seed)
 
 
 def _name_of(solution: Any) -> str:

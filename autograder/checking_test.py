@@ -153,6 +153,12 @@ def test_warnings_of_a_solution_are_told_on_stdout_only(capsys: pytest.CaptureFi
     assert captured.err == ""
 
 
+def test_a_reference_that_is_handed_in_is_refused_by_check_and_known_to_evaluate() -> None:
+    with pytest.raises(CheckFailed, match="your code calls `course_lib.attention.softmax`"):
+        check(attention.softmax)
+    assert evaluate(attention.softmax).passed
+
+
 def test_names_are_listed_once_each() -> None:
     names = exercise_names()
     assert NAME in names

@@ -108,7 +108,7 @@ def test_every_field_of_a_program_and_of_a_run_comes_back() -> None:
     program = (
         build(3, mode="x")
         .load({"weight": torch.eye(2)})
-        .call(Named("layer", (1, 2), {"w": torch.ones(1)}), Named("f"), mask=None)
+        .call(Named("layer", (1, 2), {"w": torch.ones(1)}), Named("f"), mask=Named("device", (0.5,), part="clock"))
         .method("step", Generator("torch", 7), Result(0), observe=False, key={"a": [1, (2,)]})
         .read("weight.shape")
         .gradients(np.ones(2), wrt=(0, "bias"))
@@ -130,7 +130,7 @@ def test_the_programs_of_every_exercise_and_their_runs_can_travel(exercise) -> N
     for case in exercise.cases:
         program = exercise.program(case, seed=5)
         assert alike(decode(encode(program)), program), case.name
-        run = run_here(exercise, exercise.reference, decode(encode(program)), Heard())
+        run = run_here(exercise, exercise.reference, decode(encode(program)), Heard(), ours=True)
         assert alike(decode(encode(run)), run), case.name
 
 
@@ -240,12 +240,13 @@ def _npy(array: np.ndarray, **changed) -> bytes:
         _message(["dict", ["a", 1], ["a", 2]]),
         _message(["dict", [["list"], 1]]),
         _message(["generator", "os", 1]),
-        _message(["named", "f", None, [["w", 3]]]),
+        _message(["named", "f", None, [["w", 3]], None]),
+        _message(["named", "f", None, None, 3]),
         _message(["program", [3], False]),
         _message(["run", [], [], None, [["f", "many"]]]),
         pickle.dumps([1, 2]),
     ],
-    ids=range(30),
+    ids=range(31),
 )
 def test_a_forged_message_is_refused(message: bytes) -> None:
     with pytest.raises(CodecError):

@@ -170,11 +170,12 @@ class _Reader:
         return Raised(_typed(name, str), _typed(message, str), line, _all(bases, str))
 
     def named(self, fields: list[Any], depth: int) -> Named:
-        name, args, state = fields
+        name, args, state, part = fields
         args = None if args is None else self.nodes(args, depth)
         state = None if state is None else self.pairs(state, depth)
         _expect(state, all(isinstance(value, torch.Tensor) for value in (state or {}).values()))
-        return Named(_typed(name, str), args, state)
+        part = None if part is None else _typed(part, str)
+        return Named(_typed(name, str), args, state, part)
 
     def generator(self, fields: list[Any], depth: int) -> Generator:
         library, seed = fields

@@ -114,7 +114,7 @@ class _Writer:
 
     def named(self, value: Named) -> Any:
         args = None if value.args is None else self.nodes(value.args)
-        return ["named", value.name, args, None if value.state is None else self.pairs(value.state)]
+        return ["named", value.name, args, None if value.state is None else self.pairs(value.state), value.part]
 
     def raised(self, value: Raised) -> Any:
         return ["raised", value.type_name, value.message, value.line, list(value.bases)]

@@ -176,22 +176,24 @@ def forbidding(names: Iterable[str], functions: Iterable[Callable[..., Any]] = (
 def _watched(
     names: Iterable[str], functions: Iterable[Callable[..., Any]]
 ) -> tuple[dict[types.CodeType, str], dict[tuple[str, str], str]]:
-    codes: dict[types.CodeType, str] = {
-        inspect.unwrap(function).__code__: f"{function.__module__}.{function.__name__}"
-        for function in functions
-        if isinstance(function, types.FunctionType)
-    }
+    codes: dict[types.CodeType, str] = {}
+    for function in functions:
+        codes |= dict.fromkeys(_codes(function), f"{function.__module__}.{function.__name__}")
     builtins: dict[tuple[str, str], str] = {}
     for name in names:
         thing = resolve(name)
         thing = getattr(thing, "_implementation", thing)  # NumPy's functions are dispatchers around it
-        if isinstance(thing, type):
-            thing = getattr(thing, "forward", None) or thing.__init__
-        if isinstance(thing, types.FunctionType):
-            codes[inspect.unwrap(thing).__code__] = name
+        if isinstance(thing, (type, types.FunctionType)):
+            codes |= dict.fromkeys(_codes(thing), name)
         elif thing is not None:
             builtins[_key(thing)] = name
     return codes, builtins
+
+
+def _codes(thing: Callable[..., Any]) -> list[types.CodeType]:
+    """Give the Python code that runs when a function is called, or when a class is built or its objects are called."""
+    own = [vars(thing).get(name) for name in ("__init__", "forward")] if isinstance(thing, type) else [thing]
+    return [inspect.unwrap(function).__code__ for function in own if isinstance(function, types.FunctionType)]
 
 
 def _key(function: Any) -> tuple[str, str]:

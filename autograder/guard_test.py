@@ -136,6 +136,19 @@ def test_a_forbidden_python_function_is_known_behind_its_decorators() -> None:
         ours(1.0)
 
 
+def test_a_forbidden_class_is_known_in_a_subclass_too() -> None:
+    class Ours(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+
+    class Theirs(Ours):
+        pass
+
+    for used in (Ours, Theirs):
+        with pytest.raises(Forbidden), forbidding((), [Ours]):
+            used()
+
+
 def test_names_of_modules_that_are_not_loaded_are_no_error() -> None:
     assert resolve("no_such_module.at_all") is None
     assert resolve("torch.no_such_function") is None

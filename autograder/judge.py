@@ -168,21 +168,28 @@ def _really_fails(exercise: Exercise, case: Case, belief: Misconception, seed: i
 
 def _run_belief(exercise: Exercise, case: Case, belief: Misconception, seed: int) -> Run | None:
     try:
-        return run_here(exercise, belief.function, exercise.program(case, seed), Heard())
+        return run_here(exercise, belief.function, exercise.program(case, seed), Heard(), ours=True)
     except (TimeIsUp, Forbidden):
         return None
 
 
-def run_here(exercise: Exercise, solution: Callable[..., object], program: Program, heard: Heard) -> Run:
+def run_here(
+    exercise: Exercise, solution: Callable[..., object], program: Program, heard: Heard, ours: bool = False
+) -> Run:
     """Run a program in this process, within limits; what the solution prints goes to `heard`.
 
-    Our own functions (the reference, wrong beliefs, accepted forms) may build on the reference.
+    Args:
+        exercise: The exercise that the solution answers.
+        solution: The function or class.
+        program: What to do with it.
+        heard: Where its prints and warnings are kept.
+        ours: Whether it is a known belief or form, which may build on the reference.
 
     Raises:
         TimeIsUp: When it does not return in time.
         Forbidden: When it calls what the exercise forbids.
     """
-    refuse = forbidding(()) if exercise.owns(solution) else forbidding(exercise.forbids, [exercise.reference])
+    refuse = forbidding(()) if ours else forbidding(exercise.forbids, [exercise.reference])
     with listening(heard), time_limit(), refuse:
         return run(program, solution, exercise.named)
 

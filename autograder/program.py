@@ -117,6 +117,7 @@ class Interpreter:
         self.results: list[Any] = []
         self.changed: list[str] = []
         self.calls: dict[str, int] = {}
+        self.whole: dict[str, Any] = {}  # objects of which parts are passed
 
     def run(self, program: Program) -> Run:
         """Run every step; a step that raises is an outcome, and the next ones still run."""
@@ -210,18 +211,23 @@ class Interpreter:
         return value
 
     def _realize_named(self, value: Named) -> Any:
-        thing = self.named[value.name]
-        if value.args is not None:
+        thing, name = self.named[value.name], value.name
+        if value.part is not None:
+            whole = f"{value.name}{value.args!r}"
+            if whole not in self.whole:
+                self.whole[whole] = thing(*(self._realize(item) for item in value.args or ()))
+            thing, name = getattr(self.whole[whole], value.part), f"{value.name}.{value.part}"
+        elif value.args is not None:
             thing = thing(*(self._realize(item) for item in value.args))
             if value.state is not None:
                 thing.load_state_dict(value.state)
                 thing.to(next(iter(value.state.values())).dtype)
         if isinstance(thing, torch.nn.Module):
-            thing.register_forward_hook(lambda *_: self._count_call(value.name))
+            thing.register_forward_hook(lambda *_: self._count_call(name))
             return thing
 
         def counted(*args: Any, **kwargs: Any) -> Any:
-            self._count_call(value.name)
+            self._count_call(name)
             return thing(*args, **kwargs)
 
         return counted

@@ -146,3 +146,37 @@ def test_a_weighted_sum_has_a_gradient_where_a_plain_sum_is_constant() -> None:
     weights = scores.softmax(-1)
     uneven = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).cos()
     assert torch.allclose(weighted_sum, weights * (uneven - (weights * uneven).sum()))
+
+
+class Meter:
+    """Two parts that share a count."""
+
+    def __init__(self, start: int):
+        self.count = start
+
+    def step(self) -> None:
+        self.count += 1
+
+    def read(self) -> int:
+        return self.count
+
+
+def test_parts_of_one_named_object_share_it_within_a_run_and_only_there() -> None:
+    def stepped(step, read):
+        step()
+        return read()
+
+    program = call(Named("meter", (5,), part="step"), Named("meter", (5,), part="read"))
+    for _ in range(2):
+        found = run(program, stepped, {"meter": Meter})
+        assert found.outcomes == (6,)
+        assert found.calls == {"meter.step": 1, "meter.read": 1}
+
+
+def test_parts_of_objects_with_other_args_do_not_share() -> None:
+    def stepped(step, read):
+        step()
+        return read()
+
+    found = run(call(Named("meter", (5,), part="step"), Named("meter", (8,), part="read")), stepped, {"meter": Meter})
+    assert found.outcomes == (8,)

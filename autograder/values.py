@@ -38,12 +38,15 @@ class Raised:
 class Named:
     """Stand for a function or a module that both sides know by name.
 
-    With `args`, the named thing is a factory: it is called with them, then loaded with `state`.
+    With `args`, the named thing is a factory: it is called with them, then loaded with `state`. With `part`, an
+    attribute of what it made stands in its place, and all parts with the same name and args, within one run, are
+    parts of one object.
     """
 
     name: str
     args: tuple[Any, ...] | None = None
     state: dict[str, torch.Tensor] | None = None
+    part: str | None = None
 
 
 @dataclass(frozen=True)
