@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import textwrap
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +14,7 @@ from autograder.guard import Heard
 from autograder.judge import Verdict, judge, run_here
 
 VERDICT_MIME = "application/vnd.course.verdict+json"
+SHOWN_WIDTH = 88  # characters of a line in a notebook's output
 LARGEST_SEED = 1_000_000  # short enough to be read out and typed again
 
 
@@ -27,8 +29,8 @@ class CheckFailed(AssertionError):
         self.misconception = verdict.misconception
 
     def _render_traceback_(self) -> list[str]:
-        """Show only the message in a notebook."""
-        return str(self).splitlines()
+        """Show only the message in a notebook, in lines that fit into a cell and into Validate's dialog."""
+        return [line for text in str(self).splitlines() for line in textwrap.wrap(text, SHOWN_WIDTH) or [""]]
 
 
 def check(solution: Any, exercise: str | None = None, hidden: bool = False, seed: int | None = None) -> None:
@@ -47,10 +49,11 @@ def check(solution: Any, exercise: str | None = None, hidden: bool = False, seed
     heard = Heard()
     verdict = _evaluate(solution, exercise, hidden, seed, heard, ours=False)
     _tell(heard)
-    _publish(verdict)
+    published = _publish(verdict)
     if not verdict.passed:
         raise CheckFailed(verdict)
-    print(verdict.message)
+    if not published:
+        print(verdict.message)
 
 
 def evaluate(solution: Any, exercise: str | None = None, hidden: bool = False, seed: int | None = None) -> Verdict:
@@ -109,14 +112,18 @@ def _tell(heard: Heard) -> None:
         print(f"Your code warned: {text}")
 
 
-def _publish(verdict: Verdict) -> None:
-    """Leave the verdict in the graded notebook, where the grader reads it."""
-    if "NBGRADER_EXECUTION" in os.environ and "IPython" in sys.modules:
-        from IPython.core.getipython import get_ipython
-        from IPython.display import publish_display_data
+def _publish(verdict: Verdict) -> bool:
+    """Leave the verdict in a notebook that is being graded, where the grader reads it; say whether that is so."""
+    if "NBGRADER_EXECUTION" not in os.environ or "IPython" not in sys.modules:
+        return False
+    from IPython.core.getipython import get_ipython
+    from IPython.display import publish_display_data
 
-        if get_ipython() is not None:
-            publish_display_data({VERDICT_MIME: asdict(verdict), "text/plain": ""})
+    if get_ipython() is None:
+        return False
+    shown = verdict.message if verdict.passed else f"{verdict.exercise}: not yet"
+    publish_display_data({VERDICT_MIME: asdict(verdict), "text/plain": shown})
+    return True
 
 
 __all__ = ["CheckFailed", "Verdict", "check", "evaluate"]

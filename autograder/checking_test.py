@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from autograder import CheckFailed, check, evaluate, exercise_names
+from autograder.checking import SHOWN_WIDTH
 from course_lib import attention
 
 NAME = "scaled_dot_product_attention"
@@ -31,7 +32,9 @@ def test_a_failure_is_an_assertion_error_with_everything_that_a_tool_needs() -> 
     assert caught.value.case == "7 queries over 5 keys"
     assert caught.value.misconception is None
     assert "seed 5" in str(caught.value)
-    assert caught.value._render_traceback_() == str(caught.value).splitlines()
+    shown = caught.value._render_traceback_()
+    assert " ".join(shown).split() == str(caught.value).split()
+    assert max(map(len, shown)) <= SHOWN_WIDTH
 
 
 def test_the_same_seed_gives_the_same_verdict_and_no_seed_gives_fresh_inputs() -> None:

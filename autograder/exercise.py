@@ -120,7 +120,7 @@ class Exercise:
             name = function.__name__
             if name in self.misconceptions:
                 raise ValueError(f"{self.name} has two misconceptions called {name}")
-            self.misconceptions[name] = Misconception(name, inspect.cleandoc(words), function)
+            self.misconceptions[name] = Misconception(name, _joined(words), function)
             return function
 
         return add
@@ -145,6 +145,11 @@ class Exercise:
         """Draw a case's inputs from a seed."""
         library = "numpy" if self.library == "python" else self.library
         return case.program(Draw(seed, case.name, library, case.dtype or DEFAULT_DTYPE[library]))
+
+
+def _joined(words: str) -> str:
+    """Make each paragraph one line; whoever shows it wraps it to fit."""
+    return "\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(words).split("\n\n"))
 
 
 _registry: dict[str, Exercise] = {}

@@ -22,6 +22,7 @@ PORTS_TRIED = 50
 LAST_PORT = 65535
 TOKEN_BYTES = 24  # as long as the token that Jupyter itself would draw
 THIS_MACHINE = "127.0.0.1"
+JUPYTER_CONFIG = Path(__file__).parent / "jupyter"  # no question about news, and no panel for authors
 
 
 def run(
@@ -49,7 +50,7 @@ def run(
     sys.stdout.flush()
     start(
         lab_command(folder, notebook, listening, address, open_browser),
-        {**os.environ, "JUPYTER_TOKEN": token},
+        {**os.environ, "JUPYTER_TOKEN": token, "JUPYTER_CONFIG_PATH": config_path(os.environ)},
     )
 
 
@@ -135,6 +136,11 @@ def lab_command(folder: Path, notebook: str, port: int, address: str, open_brows
     }
     command = [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
     return [*command, "--allow-root"] if is_root() else command
+
+
+def config_path(environment: Mapping[str, str]) -> str:
+    """Return where Jupyter looks for configuration: in the course's folder, and wherever it did before."""
+    return os.pathsep.join(filter(None, [str(JUPYTER_CONFIG), environment.get("JUPYTER_CONFIG_PATH")]))
 
 
 def start(command: list[str], environment: dict[str, str]) -> None:

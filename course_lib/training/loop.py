@@ -42,7 +42,7 @@ def train(
     Raises:
         ValueError: `batches` ran out before the last step, or the loss became NaN or infinite.
     """
-    steps = choose_steps(steps, min(short, steps))
+    wanted, steps = steps, choose_steps(steps, min(short, steps))
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     history: list[float] = []
     progress = _Progress(steps)
@@ -62,6 +62,8 @@ def train(
         optimizer.step()
         progress.show(history)
     progress.finish(history)
+    if steps < wanted:
+        print(f"Shortened from {wanted} steps, since this is a quick run: the text describes the full one.")
     return history
 
 
