@@ -1105,9 +1105,9 @@ plots.show(
     plots.bar_plot(
         {
             "trained": with_positions,
-            "map made even": even_map,
-            "without positions": without_positions,
-            "best without order": best_without_order,
+            "map made\neven": even_map,
+            "without\npositions": without_positions,
+            "best without\norder": best_without_order,
         },
         ylabel="share of digits right",
         title="Reversing needs positions and a selective map",
