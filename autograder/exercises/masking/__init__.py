@@ -1,0 +1,3 @@
+"""Chapter 06: masking."""
+
+CHAPTER = "06_masking"
