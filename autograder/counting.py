@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -44,3 +45,10 @@ class Counter(AllocationCounter):
     def counts(self) -> Counts:
         """Give what was counted so far."""
         return Counts(self.products, frozenset(self.shapes + self.view_shapes))
+
+
+@cache
+def warm_up() -> None:
+    """Count nothing once: the first count in a process loads much of PyTorch, which is not the solution's time."""
+    with Counter():
+        torch.ones(1) @ torch.ones(1)

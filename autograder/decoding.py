@@ -112,10 +112,12 @@ class _Reader:
             return node
         if type(node) is int:
             return _expect(node, node.bit_length() <= MAX_INTEGER_BITS)
-        _expect(node, type(node) is list and len(node) > 0 and type(node[0]) is str and depth < MAX_DEPTH)
-        read = _READERS.get(node[0])
+        if type(node) is not list or not node or depth >= MAX_DEPTH:
+            raise CodecError(f"unexpected {type(node).__name__} in the message")
+        tag = _typed(node[0], str)
+        read = _READERS.get(tag)
         if read is None:
-            raise CodecError(f"unknown kind of value {node[0][:40]!r}")
+            raise CodecError(f"unknown kind of value {tag[:40]!r}")
         return read(self, node[1:], depth + 1)
 
     def nodes(self, nodes: Any, depth: int) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from autograder.compare import difference, same
+from autograder.counting import warm_up
 from autograder.exercise import Case, Exercise, Misconception
 from autograder.guard import Forbidden, Heard, TimeIsUp, forbidding, listening, time_limit
 from autograder.program import Program, Run, run
@@ -189,6 +190,8 @@ def run_here(
         TimeIsUp: When it does not return in time.
         Forbidden: When it calls what the exercise forbids.
     """
+    if program.counted:
+        warm_up()
     refuse = forbidding(()) if ours else forbidding(exercise.forbids, [exercise.reference])
     with listening(heard), time_limit(), refuse:
         return run(program, solution, exercise.named)

@@ -10,6 +10,7 @@ import torch
 
 MAX_DEPTH = 8
 MAX_ITEMS = 10_000
+MAX_BITS = 4_096  # of an int: no count is larger, and Python writes out no int beyond 4,300 digits
 NUMERIC_KINDS = "biufc"
 
 
@@ -67,6 +68,8 @@ class Result:
 def plain(value: Any, depth: int = 0) -> Any:
     """Copy a value into plain data; whatever is not plain becomes `Opaque`."""
     kind: Any = type(value)
+    if kind is int and value.bit_length() > MAX_BITS:
+        return Opaque(f"int of {value.bit_length()} bits")
     if value is None or kind in (bool, int, float, complex, str, Raised, Opaque):
         return value
     if kind is np.ndarray:

@@ -1,0 +1,31 @@
+"""One warm pool for all tests of the grading engine."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from autograder.grading.pool import KernelPool
+from autograder.grading.sandbox import LANDLOCK, NAMESPACES, SandboxError
+
+
+@pytest.fixture(scope="session")
+def warm_pool() -> Iterator[KernelPool]:
+    """Give a started pool with the strongest sandbox that works here."""
+    pool = KernelPool()
+    try:
+        pool.start()
+    except SandboxError as error:
+        pytest.skip(f"kernel: no sandbox works here ({error})")
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(params=[NAMESPACES, LANDLOCK], scope="module")
+def walled_pool(request: pytest.FixtureRequest, warm_pool: KernelPool) -> Iterator[KernelPool]:
+    """Give the pool with each kind of sandbox in turn."""
+    report = warm_pool.try_kind(request.param)
+    if not report.works:
+        pytest.skip(f"kernel: {request.param} does not work here ({report.reason})")
+    before, warm_pool.kind = warm_pool.kind, request.param
+    yield warm_pool
+    warm_pool.kind = before

@@ -1,0 +1,300 @@
+"""A pool of warm one-shot kernels and of judges, for one grading run."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from autograder.grading import linux
+from autograder.grading.forked import MESSAGE_BYTES, ForkedProcess
+from autograder.grading.judge_process import JudgeProcess
+from autograder.grading.limits import Limits
+from autograder.grading.sandbox import AUTO, CHOICES, KINDS, NONE, NOT_STOPPED, Room, SandboxError
+from autograder.grading.session import KernelSession
+
+ZYGOTE = "import sys; from autograder.grading.zygote import main; main(int(sys.argv[1]), sys.argv[2])"
+ZYGOTE_LOG = "zygote.log"
+SANDBOX_VARIABLE = "COURSE_SANDBOX"
+THREADS_OFF = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME", "VIRTUAL_ENV")
+REHEARSAL = (
+    "import numpy, torch, matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show(); torch.ones(2).sum()",
+    "numpy.testing.assert_allclose(1, 1); torch.testing.assert_close(torch.ones(1), torch.ones(1)); 1 / 0",
+    "import sys; print('\\n'.join(sys.modules))",
+)
+PROBE_LIMITS = Limits(seconds=30)
+DEFAULT_LIMITS = Limits()
+
+log = logging.getLogger("course.kernels")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a probe of one kind of sandbox found.
+
+    Args:
+        kind: `namespaces` or `landlock`.
+        works: Whether every wall stands.
+        reason: Why not, in a sentence; empty when it works.
+        walls: Each wall by name, and whether it held when it was tried.
+    """
+
+    kind: str
+    works: bool
+    reason: str
+    walls: dict[str, bool]
+
+
+class KernelPool:
+    """Forks confined kernels from one warm process; may be used from several threads."""
+
+    def __init__(self, choice: str = AUTO, warm: bool = True):
+        """Prepare a pool; nothing is started before `start`, or the first use in a `with` statement.
+
+        Args:
+            choice: `auto` for the strongest sandbox that works here, or `namespaces`, `landlock`, `none`.
+            warm: Load the libraries ahead; a pool that only probes does without.
+
+        Raises:
+            SandboxError: There is no such choice.
+        """
+        if choice not in CHOICES:
+            raise SandboxError(f"The sandbox must be one of {', '.join(CHOICES)}, not {choice!r}.")
+        self.choice, self.warm = choice, warm
+        self.kind = NONE
+        self.reports: list[Report] = []
+        self.context = zmq.Context()
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._local = threading.local()
+        self._judges: weakref.WeakSet[JudgeProcess] = weakref.WeakSet()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self.folder = ""
+
+    @property
+    def warning(self) -> str:
+        """Say what the chosen sandbox does not stop; empty for the full one."""
+        return NOT_STOPPED[self.kind]
+
+    def __enter__(self) -> KernelPool:
+        """Start, unless it was started."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End every process of the pool."""
+        self.close()
+
+    def start(self) -> None:
+        """Start the zygote, choose the sandbox, and rehearse one notebook.
+
+        Raises:
+            SandboxError: No sandbox works here and `none` was not asked for, or the asked one does not work.
+        """
+        if self._process is not None:
+            return
+        try:
+            self._launch()
+            self.kind = self._choose()
+            if self.warm:
+                self._rehearse()
+        except BaseException:
+            self.close()
+            raise
+        if self.warning:
+            log.warning("%s", self.warning)
+
+    def _launch(self) -> None:
+        try:
+            linux.machine()
+        except OSError as error:
+            raise SandboxError(
+                f"Neither the sandbox nor warm kernels can run here: {error.strerror}. "
+                "`--sandbox none` grades with ordinary, unprotected kernels."
+            ) from None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.folder = tempfile.mkdtemp(prefix="course-", dir="/tmp")
+        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        environment |= dict.fromkeys(THREADS_OFF, "1")
+        environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        with (Path(self.folder) / ZYGOTE_LOG).open("wb") as words:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", ZYGOTE, str(theirs.fileno()), self.folder],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=words,
+                cwd=self.folder,
+                env=environment,
+                start_new_session=True,
+            )
+        theirs.close()
+        self._channel = ours
+        if self.warm:
+            self._preload([])
+
+    def _preload(self, names: list[str]) -> None:
+        assert self._channel is not None
+        with self._lock:
+            self._channel.sendall(json.dumps({"preload": names}).encode())
+            answer = self._channel.recv(MESSAGE_BYTES)
+        if not answer:
+            words = (Path(self.folder) / ZYGOTE_LOG).read_text(errors="replace").strip().splitlines()
+            raise SandboxError(f"The warm process did not start: {words[-1] if words else 'it gave no reason'}")
+
+    def _choose(self) -> str:
+        """Try the kinds of sandbox from the strongest on."""
+        if self.choice == NONE:
+            return NONE
+        for kind in KINDS if self.choice == AUTO else (self.choice,):
+            self.reports.append(self.try_kind(kind))
+            if self.reports[-1].works:
+                return kind
+        reasons = "; ".join(f"{report.kind}: {report.reason}" for report in self.reports)
+        raise SandboxError(
+            f"No sandbox works here ({reasons}). Grading runs students' code, so it stops; "
+            "`--sandbox none` runs it unprotected."
+        )
+
+    def try_kind(self, kind: str) -> Report:
+        """Confine a process in one kind of sandbox and try each wall from inside."""
+        with tempfile.NamedTemporaryFile(dir=self.folder, prefix="secret") as secret:
+            secret.write(b"not for notebooks")
+            secret.flush()
+            folder = self.new_folder()
+            try:
+                process = self.fork("probe", Room(kind, folder), PROBE_LIMITS, secret=secret.name)
+                walls = process.wait_ready()["walls"]
+                process.close()
+            except SandboxError as error:
+                return Report(kind, False, str(error).removeprefix("A confined process could not be started: "), {})
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+        fallen = [name for name, held in walls.items() if not held]
+        return Report(kind, not fallen, f"does not hold: {', '.join(fallen)}" if fallen else "", walls)
+
+    def _rehearse(self) -> None:
+        """Run one notebook and have the zygote import what it needed beyond the libraries."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as work, self.kernel(work) as kernel:
+            outputs = [kernel.execute(source).outputs for source in REHEARSAL][-1]
+        names = outputs[0]["text"].split() if outputs else []
+        self._preload([name for name in names if not name.startswith("_")])
+
+    def new_folder(self) -> str:
+        """Make a private folder for one process; its path is short, as a socket's path must be."""
+        if self._process is None:
+            raise SandboxError("The warm process has ended; start the run again.")
+        folder = os.path.join(self.folder, str(next(self._numbers)))
+        os.mkdir(folder, 0o700)
+        return folder
+
+    def fork(
+        self,
+        role: str,
+        room: Room,
+        limits: Limits,
+        descriptors: tuple[int, ...] = (),
+        seed: int = 0,
+        **request: Any,
+    ) -> ForkedProcess:
+        """Ask the zygote for a new process; it is not ready yet when this returns."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        message = {"role": role, "room": asdict(room), "limits": asdict(limits), "seed": seed, **request}
+        try:
+            assert self._channel is not None
+            with self._lock:
+                socket.send_fds(self._channel, [json.dumps(message).encode()], [theirs.fileno(), *descriptors])
+        except (OSError, AssertionError):
+            ours.close()
+            raise SandboxError("The warm process has ended; start the run again.") from None
+        finally:
+            theirs.close()
+        return ForkedProcess(ours)
+
+    @contextlib.contextmanager
+    def kernel(
+        self,
+        work: str | os.PathLike[str],
+        limits: Limits = DEFAULT_LIMITS,
+        seed: int = 0,
+        env: dict[str, str] | None = None,
+    ) -> Iterator[KernelSession]:
+        """Give a fresh kernel that nobody has used and nobody will use again.
+
+        Args:
+            work: The notebook's folder: all that it may change.
+            limits: What it may use.
+            seed: Where its random generators start.
+            env: More environment variables, such as `NBGRADER_EXECUTION`.
+
+        Raises:
+            SandboxError: It could not be started.
+        """
+        folder = self.new_folder()
+        session = None
+        try:
+            session = KernelSession(self, Room(self.kind, folder, os.path.realpath(work)), limits, seed, env or {})
+            yield session
+        finally:
+            if session is not None:
+                session.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def judge(self) -> JudgeProcess:
+        """Give this thread's judge, a process that never runs a student's code; a new one if the last has ended."""
+        judge = getattr(self._local, "judge", None)
+        if judge is None or not judge.alive:
+            if judge is not None:
+                judge.close()
+            judge = self._local.judge = JudgeProcess(self, Room(self.kind, self.new_folder()))
+            self._judges.add(judge)
+        return judge
+
+    def close(self) -> None:
+        """End the zygote and with it every process of the pool."""
+        for judge in list(self._judges):
+            judge.close()
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._process is not None:
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        self.context.destroy(linger=0)
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def probe() -> list[Report]:
+    """Try every kind of sandbox on this machine."""
+    reports = []
+    for kind in KINDS:
+        pool = KernelPool(kind, warm=False)
+        try:
+            with pool:
+                pass
+        except SandboxError as error:
+            pool.reports = pool.reports or [Report(kind, False, str(error), {})]
+        reports += pool.reports
+    return reports

@@ -1,0 +1,300 @@
+"""Every wall of the sandbox is tried from inside, as a notebook would."""
+
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.grading import sandbox
+from autograder.grading.pool import KernelPool, Limits, probe
+from autograder.grading.sandbox import LANDLOCK, NAMESPACES, NOT_STOPPED, Room, SandboxError
+
+ATTEMPTS = """
+import ctypes, json, os, pathlib, signal, socket, subprocess, sys
+P = pathlib.Path
+libc = ctypes.CDLL(None, use_errno=True)
+
+def call(number, *args):
+    if libc.syscall(number, *map(ctypes.c_long, args)) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+def connect(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+
+def spy_on(pid):
+    return P(f"/proc/{{pid}}/environ").read_bytes()
+
+attempts = {{
+    "read the gradebook": lambda: P({course!r}, "gradebook.db").read_bytes(),
+    "write the gradebook": lambda: P({course!r}, "gradebook.db").write_bytes(b""),
+    "read the sources": lambda: P({course!r}, "build/source/01/01.ipynb").read_bytes(),
+    "list the course": lambda: os.listdir({course!r}),
+    "read another student's work": lambda: P({course!r}, "submitted/other/01/01.ipynb").read_bytes(),
+    "change the mode of the gradebook": lambda: os.chmod(P({course!r}, "gradebook.db"), 0o777),
+    "change the time of the gradebook": lambda: os.utime(P({course!r}, "gradebook.db")),
+    "follow a link to the gradebook": lambda: P("link").read_bytes(),
+    "read the shadow file": lambda: P("/etc/shadow").read_bytes(),
+    "read a file in the home of the grader": lambda: P({home!r}).read_bytes(),
+    "write into the course library": lambda: P({course_lib!r}, "x").touch(),
+    "write into the installed libraries": lambda: P({site!r}, "x").touch(),
+    "write to the root folder": lambda: P("/x").touch(),
+    "write to /usr": lambda: P("/usr/x").touch(),
+    "write to /etc": lambda: P("/etc/x").touch(),
+    "change a setting of the kernel": lambda: os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY),
+    "press a key of the kernel": lambda: os.open("/proc/sysrq-trigger", os.O_WRONLY),
+    "read a disk": lambda: os.open(next(iter(sorted(P("/dev").glob("[sv]d*"))), "/dev/vda"), os.O_RDONLY),
+    "reach a service by name": lambda: connect({service!r}),
+    "open IPv4": lambda: socket.socket(socket.AF_INET),
+    "open IPv6": lambda: socket.socket(socket.AF_INET6),
+    "open raw packets": lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW),
+    "open netlink": lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW),
+    "make a user namespace": lambda: call({unshare}, 0x10000000),
+    "clone into a user namespace": lambda: call({clone}, 0x10000000 | 17, 0, 0, 0, 0),
+    "mount": lambda: call({mount}, 0, 0, 0, 0, 0),
+    "trace a process": lambda: call({ptrace}, 0, 0, 0, 0),
+    "use the key ring": lambda: call({keyctl}, 0, -3, 0),
+    "load BPF": lambda: call({bpf}, 0, 0, 0),
+    "set up io_uring": lambda: call(425, 1, 0),
+    "signal the grader": lambda: os.kill({grader}, 0),
+    "spy on the grader": lambda: spy_on({grader}),
+    "gain rights by a set-uid program": lambda: subprocess.run(["/usr/bin/su", "-c", "true"], check=True,
+        stdin=subprocess.DEVNULL, capture_output=True),
+    "take a terminal": lambda: os.open("/dev/tty", os.O_RDWR),
+}}
+found = {{}}
+for name, attempt in attempts.items():
+    try:
+        attempt()
+        found[name] = "got through"
+    except (OSError, subprocess.CalledProcessError) as error:
+        found[name] = ""
+status = dict(line.split(":", 1) for line in P("/proc/self/status").read_text().splitlines())
+facts = {{name: status[name].strip() for name in ("CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")}}
+try:
+    facts["processes"] = len([name for name in os.listdir("/proc") if name.isdigit()])
+except OSError:
+    facts["processes"] = 0
+facts["files"] = sorted(os.readlink(f"/proc/self/fd/{{n}}") for n in os.listdir("/proc/self/fd")
+    if os.path.lexists(f"/proc/self/fd/{{n}}"))
+facts["environment"] = sorted(os.environ)
+facts["where"] = [os.getcwd(), os.path.expanduser("~")]
+facts["path"] = sys.path
+print(json.dumps([found, facts]))
+"""
+NAMES = [line.split('"')[1] for line in ATTEMPTS.splitlines() if line.startswith('    "') and '": lambda' in line]
+NUMBERS = {
+    "x86_64": {"unshare": 272, "clone": 56, "mount": 165, "ptrace": 101, "keyctl": 250, "bpf": 321},
+    "aarch64": {"unshare": 97, "clone": 220, "mount": 40, "ptrace": 117, "keyctl": 219, "bpf": 280},
+}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a course folder with a gradebook, a source and another student's work."""
+    root = tmp_path_factory.mktemp("course")
+    for name in ("gradebook.db", "build/source/01/01.ipynb", "submitted/other/01/01.ipynb"):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("secret")
+    return root
+
+
+@pytest.fixture(scope="module")
+def seen(walled_pool: KernelPool, course: Path) -> tuple[dict[str, str], dict[str, Any]]:
+    """Try everything from inside one kernel."""
+    work = course / "autograded" / "me" / "01"
+    work.mkdir(parents=True, exist_ok=True)
+    link = work / "link"
+    if not link.is_symlink():
+        link.symlink_to(course / "gradebook.db")
+    import course_lib
+
+    with socket.socket(socket.AF_UNIX) as service:
+        where = f"{walled_pool.folder}/service-{walled_pool.kind}"
+        service.bind(where)
+        service.listen()
+        source = ATTEMPTS.format(
+            course=str(course),
+            home=next((str(path) for path in Path.home().iterdir() if path.is_file()), str(course / "gradebook.db")),
+            course_lib=str(Path(str(course_lib.__file__)).parent),
+            site=str(Path(pytest.__file__).parent.parent),
+            service=where,
+            grader=os.getpid(),
+            **NUMBERS[platform.machine()],
+        )
+        with walled_pool.kernel(work) as kernel:
+            found = kernel.execute(source)
+    assert found.status == "ok", found.outputs
+    attempts, facts = json.loads(found.outputs[0]["text"])
+    return attempts, facts
+
+
+@pytest.mark.parametrize("attempt", NAMES)
+def test_a_notebook_cannot(attempt: str, seen: tuple[dict[str, str], dict[str, Any]]) -> None:
+    assert seen[0][attempt] == ""
+
+
+def test_the_probe_would_notice_a_missing_wall(warm_pool: KernelPool, course: Path) -> None:
+    room = Room(sandbox.NONE, warm_pool.new_folder())
+    process = warm_pool.fork("probe", room, Limits(), secret=str(course / "gradebook.db"))
+    walls = process.wait_ready()["walls"]
+    process.close()
+    assert not walls["other files unreadable"]
+    assert not walls["no network"]
+
+
+def test_a_notebook_has_no_rights_left(seen: tuple[dict[str, str], dict[str, Any]]) -> None:
+    facts = seen[1]
+    assert {int(facts[name], 16) for name in ("CapEff", "CapAmb")} == {0}
+    assert facts["NoNewPrivs"] == "1"
+    assert facts["Seccomp"] == "2"
+
+
+def test_a_notebook_inherits_no_file_and_no_variable_of_the_grader(seen, walled_pool: KernelPool) -> None:
+    facts = seen[1]
+    own = ("socket:", "pipe:", "anon_inode:", "/dev/null", "/proc/")
+    assert [name for name in facts["files"] if not name.startswith(own)] == []
+    assert "PYTEST_CURRENT_TEST" not in facts["environment"]
+    assert "PYTEST_CURRENT_TEST" in os.environ
+
+
+def test_only_its_own_processes_are_seen(seen, walled_pool: KernelPool) -> None:
+    most = 2 if walled_pool.kind == NAMESPACES else 0
+    assert seen[1]["processes"] <= most
+
+
+def test_the_paths_inside_tell_nothing_of_the_student(seen, walled_pool: KernelPool) -> None:
+    if walled_pool.kind == NAMESPACES:
+        assert seen[1]["where"] == ["/home/student/work", "/home/student"]
+
+
+def test_a_course_folder_that_is_also_the_virtual_environment_stays_hidden(monkeypatch, tmp_path: Path) -> None:
+    for name in ("lib", "bin", "submitted"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "pyvenv.cfg").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    shown = sandbox.library_folders()
+    assert str(tmp_path / "lib") in shown
+    assert str(tmp_path) not in shown
+    assert not any("submitted" in path for path in shown)
+
+
+def test_no_entry_of_the_import_path_is_shown_as_such(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert not any(path.startswith(str(tmp_path)) for path in sandbox.library_folders())
+
+
+WORKS_INSIDE = """
+import multiprocessing, pathlib, subprocess, sys, tempfile, torch
+pathlib.Path("kept.txt").write_text("kept")
+pathlib.Path.home().joinpath("x").touch()
+tempfile.TemporaryFile().write(b"x")
+print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True, check=True).stdout)
+import course_lib.attention, autograder
+torch.set_num_threads(2)
+print((torch.ones(300, 300) @ torch.ones(300, 300)).sum().item())
+"""
+PARALLEL = """
+import multiprocessing, torch
+with multiprocessing.get_context("fork").Pool(2) as workers:
+    print(workers.map(abs, [-1, -2]))
+data = torch.utils.data.DataLoader(torch.arange(4.0), batch_size=2, num_workers=2)
+print([batch.tolist() for batch in data])
+"""
+
+
+def test_honest_work_is_not_hindered(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path) as kernel:
+        found = kernel.execute(WORKS_INSIDE)
+        assert found.status == "ok", found.outputs
+        assert found.outputs[0]["text"] == "42\n\n27000000.0\n"
+    assert (tmp_path / "kept.txt").read_text() == "kept"
+
+
+def test_worker_processes_and_data_loaders_work_in_the_full_sandbox(warm_pool: KernelPool, tmp_path: Path) -> None:
+    if warm_pool.kind != NAMESPACES:
+        pytest.skip("kernel: user namespaces are off, and the fallback refuses the sockets that workers share")
+    with warm_pool.kernel(tmp_path) as kernel:
+        found = kernel.execute(PARALLEL)
+        assert found.status == "ok", found.outputs
+        assert found.outputs[0]["text"] == "[1, 2]\n[[0.0, 1.0], [2.0, 3.0]]\n"
+
+
+def test_the_weaker_sandbox_says_what_it_does_not_stop() -> None:
+    assert NOT_STOPPED[NAMESPACES] == ""
+    assert "user namespaces" in NOT_STOPPED[LANDLOCK]
+    assert "no sandbox" in NOT_STOPPED[sandbox.NONE]
+
+
+def test_without_any_sandbox_grading_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        KernelPool, "try_kind", lambda self, kind: sandbox_report(kind, works=False, reason="forbidden here")
+    )
+    pool = KernelPool(warm=False)
+    with pytest.raises(SandboxError, match=r"No sandbox works here .*--sandbox none"):
+        pool.start()
+    pool.close()
+
+
+def sandbox_report(kind: str, works: bool, reason: str):
+    """Make a probe's report."""
+    from autograder.grading.pool import Report
+
+    return Report(kind, works, reason, {})
+
+
+def test_an_unknown_choice_is_refused() -> None:
+    with pytest.raises(SandboxError, match="must be one of"):
+        KernelPool("docker")
+
+
+def test_a_probe_reports_each_kind() -> None:
+    reports = {report.kind: report for report in probe()}
+    assert set(reports) == {NAMESPACES, LANDLOCK}
+    for report in reports.values():
+        assert report.works == (report.reason == "")
+        assert not report.works or all(report.walls.values())
+
+
+ORDINARY = """
+import os, sys, tempfile, warnings
+from autograder.grading.pool import KernelPool
+assert os.getuid() == int(sys.argv[1])
+for kind in ("namespaces", "landlock"):
+    with KernelPool(kind) as pool, tempfile.TemporaryDirectory() as work:
+        with pool.kernel(work) as kernel:
+            found = kernel.execute("import torch, os; open('x', 'w').close(); print(torch.ones(2).sum().item())")
+            print(kind, found.status, found.outputs[0]["text"].strip(), os.listdir(work))
+"""
+SOMEBODY = 1001
+
+
+def test_everything_works_as_an_ordinary_user(tmp_path: Path) -> None:
+    """Start again as a user without any rights; a private mount opens the path to an interpreter in root's home."""
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("kernel: these tests run as an ordinary user already, or setpriv is missing")
+    prefix = sys.base_prefix
+    script = (
+        f"mkdir {tmp_path}/python && mount --bind {prefix} {tmp_path}/python && chmod 755 {tmp_path} && "
+        f"if ! setpriv --reuid={SOMEBODY} --regid={SOMEBODY} --clear-groups test -r {prefix}/bin; then "
+        f"mount -t tmpfs -o mode=755 none /{Path(prefix).parts[1]} && mkdir -p {prefix} && "
+        f"mount --bind {tmp_path}/python {prefix}; fi && cd / && HOME=/tmp "
+        f"exec setpriv --reuid={SOMEBODY} --regid={SOMEBODY} --clear-groups --no-new-privs --bounding-set=-all "
+        f'{sys.executable} -P -c "$CODE" {SOMEBODY}'
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, env={**os.environ, "CODE": ORDINARY}
+    )
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"kernel: no private mounts here ({done.stderr.strip()})")
+    if "SandboxError" in done.stderr:
+        pytest.skip(f"kernel: {done.stderr.strip().splitlines()[-1]}")
+    assert done.stdout == "namespaces ok 2.0 ['x']\nlandlock ok 2.0 ['x']\n", done.stderr

@@ -1,0 +1,293 @@
+"""Speak to one confined kernel: run cells, collect what they show, and have its functions judged."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import select
+import signal
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import zmq
+from jupyter_client.connect import write_connection_file
+from jupyter_client.session import Session
+from nbformat import NotebookNode
+
+from autograder.grading.forked import End, ForkedProcess
+from autograder.grading.judge_process import JudgeProcess
+from autograder.grading.limits import Limits
+from autograder.grading.outputs import Outputs
+from autograder.grading.remote import SECONDS_OF_GRACE, SERVE, Judged
+from autograder.grading.sandbox import Room
+from autograder.guard import SECONDS_PER_CASE
+from autograder.judge import Verdict
+
+if TYPE_CHECKING:
+    from autograder.grading.pool import KernelPool
+
+SECONDS_TO_STOP = 3.0  # after an interrupt; then the kernel is killed
+SECONDS_FOR_STRAGGLERS = 1.0  # output that is still on its way when a cell's reply has come
+SECONDS_PER_VERDICT = 120.0
+LARGEST_MESSAGE = 64 * 2**20
+KEY_BYTES = 32
+MESSAGES_WAITING = 10  # beside those that the kernel itself holds back
+MESSAGES_AT_ONCE = 200  # then the clock is looked at again
+PORTS = {"shell": 1, "iopub": 2, "stdin": 3, "control": 4, "hb": 5}  # suffixes of socket files, not ports
+Status = Literal["ok", "error", "timeout", "output", "died"]
+
+
+@dataclass
+class Execution:
+    """What running one cell gave.
+
+    Args:
+        status: `ok`; `error` when the cell raised; `timeout` when it was stopped for time; `output` when it was
+            stopped for printing without end; `died` when the kernel ended, or had ended before.
+        outputs: The cell's outputs, as nbformat wants them.
+        count: The number in the brackets beside the cell.
+        seconds: How long it took.
+        truncated: Bytes of output that were left out.
+    """
+
+    status: Status
+    outputs: list[NotebookNode] = field(default_factory=list)
+    count: int | None = None
+    seconds: float = 0.0
+    truncated: int = 0
+
+
+WHY_IT_ENDED = {
+    "memory": "it used more memory than it may",
+    "processes": "it started more processes than it may",
+    "disk": "it wrote more to disk than it may",
+    "time": "the notebook used up its time",
+    "cpu": "it used up its processor time",
+    "closed": "it was stopped",
+}
+
+
+class KernelSession:
+    """One kernel from its start to its end."""
+
+    def __init__(self, pool: KernelPool, room: Room, limits: Limits, seed: int, env: dict[str, str]):
+        """Start a kernel and connect to it.
+
+        Raises:
+            SandboxError: It could not be started.
+        """
+        self.pool, self.limits = pool, limits
+        self.end: End | None = None
+        self.session = Session(key=secrets.token_hex(KEY_BYTES).encode())
+        file = os.path.join(room.folder, "kernel.json")
+        ip = os.path.join(room.folder, "k")
+        ports: dict[str, Any] = {f"{name}_port": number for name, number in PORTS.items()}
+        write_connection_file(file, ip=ip, key=self.session.key, transport="ipc", **ports)
+        self._link, theirs = socket.socketpair()
+        self._link_open = True
+        self.process: ForkedProcess = pool.fork(
+            "kernel", room, limits, (theirs.fileno(),), seed, env=env, connection_file=file
+        )
+        theirs.close()
+        self.process.wait_ready()
+        self._shell = self._connect(zmq.DEALER, ip, "shell")
+        self._iopub = self._connect(zmq.SUB, ip, "iopub")
+        self._poller = zmq.Poller()
+        self._monitors = [channel.get_monitor_socket(zmq.EVENT_DISCONNECTED) for channel in (self._shell, self._iopub)]
+        for source in (self._shell, self._iopub, self.process.connection.fileno(), *self._monitors):
+            self._poller.register(source, zmq.POLLIN)
+        self._iopub.poll(round(SECONDS_TO_STOP * 1000))  # the welcome: from now on no output is lost
+
+    def _connect(self, kind: int, ip: str, channel: str) -> zmq.Socket[bytes]:
+        found = self.pool.context.socket(kind)
+        found.linger = 0
+        found.rcvhwm = MESSAGES_WAITING
+        found.maxmsgsize = LARGEST_MESSAGE
+        found.reconnect_ivl = -1  # what listens there later is not our kernel
+        if kind == zmq.SUB:
+            found.subscribe(b"")
+        else:
+            found.identity = self.session.bsession
+        found.connect(f"ipc://{ip}-{PORTS[channel]}")
+        return found
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether the kernel lives."""
+        self.end = self.end or self.process.poll()
+        return self.end is None
+
+    @property
+    def why_it_ended(self) -> str:
+        """Say in a few words why the kernel is no more; empty while it lives."""
+        if self.alive or self.end is None:
+            return ""
+        how = f"signal {-self.end.code}" if self.end.code < 0 else f"exit code {self.end.code}"
+        return WHY_IT_ENDED.get(self.end.reason, f"its code ended the process ({how})")
+
+    def _request(self, source: str, silent: bool) -> str:
+        content = {
+            "code": source, "silent": silent, "store_history": not silent, "user_expressions": {},
+            "allow_stdin": False, "stop_on_error": False,
+        }  # fmt: skip
+        message = self.session.msg("execute_request", content=content)
+        self.session.send(self._shell, message)
+        return message["header"]["msg_id"]
+
+    def execute(self, source: str, timeout: float | None = None) -> Execution:
+        """Run one cell.
+
+        Args:
+            source: The cell's code.
+            timeout: Seconds after which it is interrupted, and killed when that does not help.
+        """
+        if not self.alive:
+            return Execution("died")
+        began = time.monotonic()
+        outputs = Outputs(self._request(source, silent=False), self.limits.output_bytes)
+        status = self._follow(outputs, began + (self.limits.seconds if timeout is None else timeout))
+        if status is None:
+            status = "error" if outputs.failed else "ok"
+        return Execution(status, outputs.cells, outputs.count, time.monotonic() - began, outputs.dropped)
+
+    def _follow(self, outputs: Outputs, deadline: float) -> Status | None:
+        """Collect outputs until the cell is done; None when it came to its end undisturbed."""
+        status: Status | None = None
+        while not outputs.done:
+            now = time.monotonic()
+            if now > deadline:
+                if outputs.replied:
+                    return status
+                if status is not None:
+                    self.kill()
+                    return status
+                status, deadline = "timeout", now + SECONDS_TO_STOP
+                self.interrupt()
+            if outputs.flooded and status is None:
+                status, deadline = "output", now + SECONDS_TO_STOP
+                self.interrupt()
+            was_replied = outputs.replied
+            if not self._take(outputs, deadline - now) or outputs.too_long:
+                return status or ("output" if outputs.too_long else "died")
+            if outputs.replied and not was_replied:
+                deadline = time.monotonic() + SECONDS_FOR_STRAGGLERS
+        return status
+
+    def _take(self, outputs: Outputs, seconds: float) -> bool:
+        """Take what has come; False when the kernel has ended and all that it sent was taken."""
+        ready = dict(self._poller.poll(math.ceil(max(seconds, 0) * 1000)))
+        for channel in (self._iopub, self._shell):
+            if channel in ready:
+                for _ in range(MESSAGES_AT_ONCE):
+                    try:
+                        frames = channel.recv_multipart(zmq.NOBLOCK)
+                    except zmq.Again:
+                        break
+                    outputs.take(self._parse(frames), sum(map(len, frames)))
+        if self._iopub in ready:
+            return True
+        if any(monitor in ready for monitor in self._monitors) and self.process.wait(SECONDS_FOR_STRAGGLERS) is None:
+            outputs.too_long = True  # the kernel lives, but a message was larger than any that is taken
+            self.kill()
+        return self.process.connection.fileno() not in ready or self.alive
+
+    def _parse(self, frames: list[bytes]) -> dict[str, Any]:
+        """Read one message; whatever is not one is an empty one."""
+        try:
+            _, parts = self.session.feed_identities(frames, copy=True)
+            message = self.session.deserialize(parts, content=True, copy=True)
+            return message if isinstance(message, dict) else {}
+        except Exception:  # the kernel is the student's, and may send anything
+            return {}
+
+    def verdict(
+        self,
+        exercise: str,
+        hidden: bool,
+        seed: int,
+        solution: str | None = None,
+        timeout: float = SECONDS_PER_VERDICT,
+    ) -> Judged:
+        """Have a function of the notebook judged in the judge's process.
+
+        Args:
+            exercise: The exercise's name.
+            hidden: Whether the hidden cases count too.
+            seed: Seed of the inputs.
+            solution: The function's name in the notebook, if it is not the exercise's.
+            timeout: Seconds for all cases together.
+
+        Raises:
+            LookupError: There is no such exercise.
+        """
+        if not self.alive or not self._link_open:
+            why = self.why_it_ended or "it stopped answering in an earlier check"
+            return self._unanswered(exercise, seed, why)
+        judge = self.pool.judge()
+        outputs = Outputs(self._request(SERVE, silent=True), self.limits.output_bytes)
+        seconds = SECONDS_PER_CASE + SECONDS_OF_GRACE
+        judge.ask(
+            self._link, exercise=exercise, solution=solution or exercise, hidden=hidden, seed=seed, seconds=seconds
+        )
+        judged = self._await_verdict(judge, outputs, time.monotonic() + timeout)
+        if judged is None:
+            judged = self._unanswered(exercise, seed, "it took too long")
+        if not judged.answered:
+            self._hang_up()
+        grace = SECONDS_TO_STOP if judged.answered else 0
+        if self._follow(outputs, time.monotonic() + grace) is not None:
+            self._hang_up()
+        return judged
+
+    def _await_verdict(self, judge: JudgeProcess, outputs: Outputs, deadline: float) -> Judged | None:
+        """Wait for the judge; when the student's process stops serving, let the judge know at once."""
+        verdict = judge.channel.fileno()
+        self._poller.register(verdict, zmq.POLLIN)
+        try:
+            while (seconds := deadline - time.monotonic()) > 0:
+                ready = dict(self._poller.poll(math.ceil(seconds * 1000)))
+                if verdict in ready:
+                    return judge.answer()
+                if not self._take(outputs, 0) or outputs.too_long or outputs.replied:
+                    break
+        finally:
+            self._poller.unregister(verdict)
+        self._hang_up()
+        if select.select([verdict], [], [], SECONDS_TO_STOP)[0]:
+            return judge.answer()
+        judge.close()
+        return None
+
+    def _unanswered(self, exercise: str, seed: int, why: str) -> Judged:
+        message = f"{exercise}: no verdict, because the notebook's process did not answer properly: {why}."
+        return Judged(Verdict(False, exercise, None, None, message, seed), answered=False)
+
+    def _hang_up(self) -> None:
+        """End the link; the judge, which waits at its other end, learns it at once."""
+        if self._link_open:
+            self._link_open = False
+            try:
+                self._link.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the running cell."""
+        self.process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End the kernel and all that it started."""
+        self.process.close(seconds=SECONDS_TO_STOP)
+        self.end = self.process.end
+
+    def close(self) -> None:
+        """End the kernel without waiting, and let its sockets go."""
+        for channel in (self._shell, self._iopub):
+            channel.disable_monitor()
+        for channel in (self._shell, self._iopub, *self._monitors):
+            channel.close(0)
+        self._link.close()
+        self.process.close()

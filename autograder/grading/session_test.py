@@ -1,0 +1,262 @@
+"""A kernel is fresh, keeps to its limits, and leaves nothing behind, whatever its notebook does."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograder.grading.pool import KernelPool, Limits, SandboxError
+
+PATIENCE = 20.0  # seconds that a loaded machine may need for what takes a moment
+DEAF_LOOP = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+SMALL = Limits(memory_mb=300, processes=60, file_mb=2, disk_mb=8, output_bytes=20_000)
+
+
+def processes_with(mark: str) -> list[int]:
+    """List the processes of this machine whose command line holds a mark."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def soon(holds: Callable[[], bool]) -> bool:
+    """Wait until something holds."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return holds()
+
+
+def text_of(execution) -> str:
+    """Join what a cell printed."""
+    return "".join(output.get("text", "") for output in execution.outputs)
+
+
+def test_a_cell_gives_its_outputs_in_the_form_of_a_notebook(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path) as kernel:
+        found = kernel.execute("import sys\nprint('a'); print('b', file=sys.stderr)\n6 * 7")
+        assert found.status == "ok"
+        assert {output.output_type for output in found.outputs} == {"stream", "execute_result"}
+        assert found.outputs[-1].data["text/plain"] == "42"
+        assert found.count == found.outputs[-1].execution_count == 1
+        assert kernel.execute("1 / 0").outputs[0].ename == "ZeroDivisionError"
+        assert kernel.execute("x = 1").outputs == []
+
+
+def test_a_figure_is_shown_at_the_end_of_its_cell(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path) as kernel:
+        found = kernel.execute("import matplotlib.pyplot as plt\nplt.plot([1, 3]);")
+        assert "image/png" in found.outputs[0].data
+
+
+def test_displays_are_updated_and_cleared(warm_pool: KernelPool, tmp_path: Path) -> None:
+    with warm_pool.kernel(tmp_path) as kernel:
+        found = kernel.execute("h = display('old', display_id=True); h.update('new')")
+        assert found.outputs[0].data["text/plain"] == "'new'"
+        found = kernel.execute("from IPython.display import clear_output\nprint(1); clear_output(); print(2)")
+        assert text_of(found) == "2\n"
+
+
+def test_nothing_of_one_kernel_reaches_the_next(warm_pool: KernelPool, tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir(), second.mkdir()
+    with warm_pool.kernel(first) as kernel:
+        kernel.execute("import numpy, builtins, pathlib; numpy.mark = builtins.mark = 1; pathlib.Path('here').touch()")
+        kernel.execute("pathlib.Path.home().joinpath('mark').touch(); pathlib.Path('/tmp/mark').touch()")
+    with warm_pool.kernel(second) as kernel:
+        source = (
+            "import numpy, pathlib\n"
+            "print('mark' in globals() or hasattr(__builtins__, 'mark') or hasattr(numpy, 'mark'),"
+            " [*pathlib.Path('.').iterdir()], pathlib.Path.home().joinpath('mark').exists(),"
+            " pathlib.Path('/tmp/mark').exists())"
+        )
+        assert text_of(kernel.execute(source)) == "False [] False False\n"
+    assert (first / "here").exists()
+
+
+def test_random_numbers_depend_on_the_seed_alone(warm_pool: KernelPool, tmp_path: Path) -> None:
+    source = "import random, numpy, torch; print(random.random(), numpy.random.rand(), torch.rand(1).item())"
+    drawn = []
+    for seed in (1, 1, 2):
+        with warm_pool.kernel(tmp_path, seed=seed) as kernel:
+            drawn.append(text_of(kernel.execute(source)))
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_an_endless_loop_is_interrupted_and_the_notebook_goes_on(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path) as kernel:
+        found = kernel.execute("x = 5\nwhile True: pass", timeout=0.5)
+        assert found.status == "timeout"
+        assert found.outputs[-1].ename == "KeyboardInterrupt"
+        assert text_of(kernel.execute("print(x)")) == "5\n"
+
+
+def test_a_loop_that_ignores_interrupts_is_killed(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path) as kernel:
+        assert kernel.execute(DEAF_LOOP, timeout=0.5).status == "timeout"
+        assert not kernel.alive
+        assert kernel.execute("1").status == "died"
+        assert kernel.why_it_ended
+
+
+def test_a_process_that_ends_itself_is_noticed(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path) as kernel:
+        assert kernel.execute("import os; print('last words', flush=True); os._exit(7)").status == "died"
+        assert kernel.end is not None
+        assert kernel.end.code == 7
+        assert "exit code 7" in kernel.why_it_ended
+
+
+def test_a_memory_bomb_is_an_error_in_its_cell_alone(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path, SMALL) as kernel:
+        found = kernel.execute("import numpy as np\nhoard = [np.ones(10**7) for _ in range(50)]")
+        assert found.outputs[-1].ename == "MemoryError"
+        assert kernel.execute("import torch; torch.ones(10**9)").outputs[-1].ename == "RuntimeError"
+        assert text_of(kernel.execute("print(1)")) == "1\n"
+
+
+def test_memory_of_all_processes_together_is_limited(walled_pool: KernelPool, tmp_path: Path) -> None:
+    source = (
+        "import os, time\n"
+        "for _ in range(6):\n"
+        "    if os.fork() == 0:\n"
+        "        hoard = b'x' * (200 * 2**20); time.sleep(600); os._exit(0)\n"
+        "time.sleep(600)"
+    )
+    with walled_pool.kernel(tmp_path, SMALL) as kernel:
+        assert kernel.execute(source, timeout=PATIENCE).status == "died"
+        assert kernel.end is not None
+        assert kernel.end.reason == "memory"
+
+
+def test_a_fork_bomb_stays_small(walled_pool: KernelPool, tmp_path: Path) -> None:
+    source = "import os, time\nfor _ in range(200):\n    if os.fork() == 0: time.sleep(600)\n"
+    with walled_pool.kernel(tmp_path, SMALL) as kernel:
+        found = kernel.execute(source, timeout=PATIENCE)
+        assert found.status == "died" or found.outputs[-1].ename == "BlockingIOError"
+
+
+def test_large_files_and_many_files_are_refused(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path, SMALL) as kernel:
+        assert kernel.execute("open('big', 'wb').write(b'x' * 3 * 2**20)").outputs[-1].ename == "OSError"
+        source = "import time\nfor i in range(20): open(str(i), 'wb').write(b'x' * 2**20)\ntime.sleep(600)"
+        assert kernel.execute(source, timeout=PATIENCE).status == "died"
+        assert kernel.end is not None
+        assert kernel.end.reason == "disk"
+
+
+def test_long_output_is_cut_and_the_notebook_goes_on(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path, SMALL) as kernel:
+        found = kernel.execute("for i in range(200): print('x' * 1000, flush=True)")
+        assert found.status == "ok"
+        assert found.truncated > 0
+        assert len(text_of(found)) < 2 * SMALL.output_bytes
+        assert text_of(kernel.execute("print(1)")) == "1\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "while True: print('x' * 10_000)",
+        "print('x' * 10**8)",
+        "raise ValueError('x' * 10**8)",
+        "while True: display(1)",
+    ],
+)
+def test_endless_output_is_stopped(source: str, walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path, Limits(output_bytes=SMALL.output_bytes)) as kernel:
+        found = kernel.execute(source, timeout=PATIENCE)
+        assert found.status == "output"
+        assert len(text_of(found)) < 2 * SMALL.output_bytes
+
+
+def test_a_kernel_that_sends_nonsense_hurts_only_itself(warm_pool: KernelPool, tmp_path: Path) -> None:
+    source = (
+        "k = get_ipython().kernel\n"
+        "for content in ({'name': 3, 'text': []}, {}, {'data': 'x', 'metadata': None}, {'traceback': [1]}):\n"
+        "    for kind in ('stream', 'display_data', 'error', 'status', 'execute_input'):\n"
+        "        k.session.send(k.iopub_socket, kind, content, parent=k.get_parent())\n"
+        "print('still here')"
+    )
+    with warm_pool.kernel(tmp_path) as kernel:
+        found = kernel.execute(source)
+        assert text_of(found).endswith("still here\n")
+
+
+def test_asking_the_user_is_an_error_and_no_hang(warm_pool: KernelPool, tmp_path: Path) -> None:
+    with warm_pool.kernel(tmp_path) as kernel:
+        assert kernel.execute("input('name?')").outputs[-1].ename == "StdinNotImplementedError"
+
+
+def test_daemons_die_with_their_kernel(walled_pool: KernelPool, tmp_path: Path) -> None:
+    mark = f"daemon-{os.getpid()}-{walled_pool.kind}"
+    source = (
+        "import subprocess, sys\n"
+        "code = 'import os, signal, time; os.fork() and os._exit(0); os.setsid(); time.sleep(99)'\n"
+        f"subprocess.run([sys.executable, '-c', code, '{mark}'], check=True)"
+    )
+    with walled_pool.kernel(tmp_path) as kernel:
+        assert kernel.execute(source).status == "ok"
+        assert processes_with(mark)
+    assert soon(lambda: not processes_with(mark))
+
+
+GRADER = """
+import os, sys, tempfile, time
+from autograder.grading.pool import KernelPool
+pool = KernelPool(sys.argv[1]); pool.start()
+with pool.kernel(tempfile.mkdtemp(dir=sys.argv[3])) as kernel:
+    pool.judge()
+    source = ("import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', "
+              f"'{sys.argv[2]}'], start_new_session=True); print(1)")
+    kernel.execute(source)
+    print(pool._process.pid, flush=True)
+    kernel.execute("import time; time.sleep(600)")
+"""
+
+
+def test_a_grader_that_is_killed_leaves_no_process(walled_pool: KernelPool, tmp_path: Path) -> None:
+    mark = f"orphan-{os.getpid()}-{walled_pool.kind}"
+    command = [sys.executable, "-P", "-c", GRADER, walled_pool.kind, mark, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as grader:
+        assert grader.stdout is not None
+        zygote = int(grader.stdout.readline())
+        family = {zygote, *_below(zygote), *processes_with(mark)}
+        assert len(family) > 3
+        grader.send_signal(signal.SIGKILL)
+    assert soon(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+
+
+def _below(pid: int) -> list[int]:
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, path.read_text().split()):
+            found += [child, *_below(child)]
+    return found
+
+
+def test_a_pool_that_is_closed_leaves_no_folder_and_gives_no_kernel() -> None:
+    pool = KernelPool(warm=False)
+    try:
+        pool.start()
+    except SandboxError as error:
+        pytest.skip(f"kernel: no sandbox works here ({error})")
+    folder = Path(pool.folder)
+    assert folder.is_dir()
+    pool.close()
+    assert not folder.exists()
+    with pytest.raises(SandboxError, match="has ended"), pool.kernel(tempfile.gettempdir()):
+        pass
