@@ -34,7 +34,7 @@ class SlyFloat(float):
         (print, "builtin_function_or_method"),
         (np.array([None]), "array of object"),
         ({1, 2}, "set"),
-        (10**5000, "int of 16610 bits"),
+        pytest.param(10**5000, "int of 16610 bits", id="a huge int"),
     ],
 )
 def test_what_is_not_plain_becomes_opaque(value, type_name: str) -> None:

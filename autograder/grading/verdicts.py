@@ -11,6 +11,8 @@ from autograder.grading.cells import GradedCell, grade_id
 from autograder.grading.results import ExerciseResult, Status
 
 VERDICT_TYPE = "application/vnd.course.verdict+json"
+NO_VERDICT = "NoVerdict"  # the error's name in a graded cell that could not be judged
+TIMED_OUT = "CellTimeoutError"
 LONGEST_QUOTE = 200  # characters of a learner's error that a message repeats
 UNDEFINED_NAME = re.compile(r"name '(?P<name>[^']+)' is not defined")
 COLOR_CODE = re.compile(r"\x1b\[[0-9;]*m")
@@ -50,7 +52,8 @@ def exercise_result(
     verdict = telling_verdict(present)
     message = verdict.get("message") if not verdict.get("passed") else None
     if message is None:
-        message = next(filter(None, (explain_outputs(cell, cell_timeout) for cell in present)), None)
+        short = [cells[mark.grade_id] for mark in marks if mark.grade_id in cells and lost_points(mark, scores)]
+        message = next(filter(None, (explain_outputs(cell, cell_timeout) for cell in short)), None)
     if message is None and not present:
         message = "None of this exercise's graded cells is in the notebook."
     needs_person = any(row.needs_person for row in rows)
@@ -59,7 +62,7 @@ def exercise_result(
     return ExerciseResult(
         points=sum(row.points for row in rows),
         maximum=sum(mark.points for mark in marks),
-        status=exercise_status(len(present), len(marks), needs_person),
+        status=exercise_status(sum(map(was_judged, present)), len(marks), needs_person),
         misconception=verdict.get("misconception"),
         message=message,
         seconds=seconds_of(present),
@@ -67,8 +70,19 @@ def exercise_result(
     )
 
 
+def lost_points(mark: GradedCell, scores: Mapping[str, Score]) -> bool:
+    """Return whether a graded cell has less than all its points, or no score at all."""
+    row = scores.get(mark.grade_id)
+    return row is None or row.points < mark.points
+
+
+def was_judged(cell: NotebookNode) -> bool:
+    """Return whether a graded cell could be judged."""
+    return not any(output.get("ename") == NO_VERDICT for output in cell.get("outputs", []))
+
+
 def exercise_status(present: int, expected: int, needs_person: bool) -> Status:
-    """Return `failed` without any cell to grade, `partly` without some of them."""
+    """Return `failed` where no cell could be judged, `partly` where some could."""
     if present == 0:
         return "failed"
     if present < expected:
@@ -92,7 +106,7 @@ def explain_outputs(cell: NotebookNode, cell_timeout: float | None) -> str | Non
     """Return in one sentence why a test cell lost its points, or None where it shows no fault."""
     outputs = cell.get("outputs", [])
     errors = [output for output in outputs if output.output_type == "error"]
-    if any(error.ename == "CellTimeoutError" for error in errors):
+    if any(error.ename == TIMED_OUT for error in errors):
         limit = "its time limit" if cell_timeout is None else f"{cell_timeout:g} seconds"
         return f"The check did not finish within {limit} and was stopped; look for a loop that never ends."
     if errors:
@@ -105,6 +119,8 @@ def explain_outputs(cell: NotebookNode, cell_timeout: float | None) -> str | Non
 
 def explain_error(name: str, value: str) -> str:
     """Return one sentence for the error that ended a test cell."""
+    if name == NO_VERDICT:
+        return value
     undefined = UNDEFINED_NAME.match(value)
     if name == "NameError" and undefined:
         missing = undefined["name"]
