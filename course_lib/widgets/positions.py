@@ -70,7 +70,7 @@ def _words(base: float, d_head: int, trained_length: int, distance: float) -> st
     waves, whole = wavelengths(d_head, base), turns(d_head, base, trained_length)
     pairs = len(waves)
     return (
-        f"Base {base:.4g}, {pairs} pairs: wavelengths from {waves[0]:.3g} to {waves[-1]:.4g} positions. "
+        f"Base {base:,.0f}, {pairs} pairs: wavelengths from {waves[0]:.1f} to {waves[-1]:,.1f} positions. "
         f"Within a trained length of {trained_length}, {whole} of {pairs} pairs turn all the way round, so a model has "
         f"seen all their angles; the other {pairs - whole} reach new angles in longer texts. "
         f"Two equal vectors have the score 1 at distance 0, {float(score(distance, d_head, base)):.2f} at distance "
@@ -98,7 +98,7 @@ def _waves(base: float, d_head: int, trained_length: int) -> list[str]:
 
     for power in range(0, 7, 2):
         y = down(10.0**power)
-        parts += [svg.line(left, y, left + width, y, GRID), svg.text(left - 6, y + 4, _short(10**power), 11, "end")]
+        parts += [svg.line(left, y, left + width, y, GRID), svg.text(left - 6, y + 4, f"{10**power:,}", 11, "end")]
     y = down(trained_length)
     parts.append(svg.line(left, y, left + width, y, TRAINED_COLOR, width=2, dashes="6 4"))
     parts.append(svg.text(left + width - 4, y - 6, "trained length", 12, "end"))
@@ -153,10 +153,6 @@ def _clocks(base: float, d_head: int, distance: float) -> list[str]:
             svg.line(x, y, x + CLOCK_RADIUS, y, GRID, width=2),
             svg.line(x, y, *tip, INK, width=3),
             svg.text(x, y + CLOCK_RADIUS + 17, f"pair {pair}", 12, "middle"),
-            svg.text(x, y + CLOCK_RADIUS + 32, f"{angle / (2 * math.pi):.2g} turns", 11, "middle"),
+            svg.text(x, y + CLOCK_RADIUS + 32, f"{angle / (2 * math.pi):.3f} turns", 11, "middle"),
         ]
     return parts
-
-
-def _short(number: int) -> str:
-    return f"{number:,}"
