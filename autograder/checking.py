@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import sys
 import textwrap
 from dataclasses import asdict
+from numbers import Integral
 from typing import Any
 
-from autograder.exercise import find_exercise
+from autograder.exercise import UnknownExercise, find_exercise
 from autograder.guard import Heard
 from autograder.judge import Verdict, judge, run_here
+from autograder.values import describe, plain
 
 VERDICT_MIME = "application/vnd.course.verdict+json"
 SHOWN_WIDTH = 88  # characters of a line in a notebook's output
@@ -33,6 +36,14 @@ class CheckFailed(AssertionError):
         return [line for text in str(self).splitlines() for line in textwrap.wrap(text, SHOWN_WIDTH) or [""]]
 
 
+class BadSeed(ValueError):
+    """A seed that is no whole number."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Show only the sentence in a notebook."""
+        return [str(self)]
+
+
 def check(solution: Any, exercise: str | None = None, hidden: bool = False, seed: int | None = None) -> None:
     """Check a solution and print one line when it passes.
 
@@ -45,9 +56,14 @@ def check(solution: Any, exercise: str | None = None, hidden: bool = False, seed
     Raises:
         CheckFailed: When it is not right yet; the message says what to look at.
         UnknownExercise: When there is no such exercise (a `LookupError`).
+        BadSeed: When the seed is no whole number from 0 on (a `ValueError`).
     """
     heard = Heard()
-    verdict = _evaluate(solution, exercise, hidden, seed, heard, ours=False)
+    try:
+        verdict = _evaluate(solution, exercise, hidden, seed, heard, ours=False)
+    except KeyboardInterrupt as stop:
+        vars(stop)["_render_traceback_"] = lambda: ["You stopped the check before it was done."]
+        raise
     _tell(heard)
     published = _publish(verdict)
     if not verdict.passed:
@@ -75,12 +91,18 @@ def evaluate(solution: Any, exercise: str | None = None, hidden: bool = False, s
 
 
 def _evaluate(solution: Any, name: str | None, hidden: bool, seed: int | None, heard: Heard, ours: bool) -> Verdict:
-    exercise = find_exercise(name if name is not None else _name_of(solution))
+    name = _name_of(solution) if name is None else name
+    if not isinstance(name, str):
+        raise UnknownExercise(
+            f"`exercise` must be the name of an exercise, a text, but it is {describe(plain(name))}: "
+            'check(my_function, "softmax", hidden=True).'
+        )
+    exercise = find_exercise(name)
     seed = _seed(seed)
     if not callable(solution):
         message = (
             f"{exercise.name}: give the function itself, check({exercise.name}), "
-            f"not what a call of it returns; this is {type(solution).__name__} {str(solution)[:60]!r}."
+            f"not what a call of it returns; this is {describe(plain(solution))}."
         )
         return Verdict(False, exercise.name, None, None, message, seed)
     ours = ours and exercise.owns(solution)
@@ -88,18 +110,20 @@ def _evaluate(solution: Any, name: str | None, hidden: bool, seed: int | None, h
 
 
 def _name_of(solution: Any) -> str:
-    found = getattr(solution, "__name__", None)
-    if found is None and callable(solution):
-        found = getattr(getattr(solution, "func", solution), "__name__", type(solution).__name__)
+    found = None
+    with contextlib.suppress(Exception):  # an object may answer with an error of its own
+        found = getattr(solution, "__name__", None)
+        if found is None and callable(solution):
+            found = getattr(getattr(solution, "func", solution), "__name__", None)
     return found if isinstance(found, str) else type(solution).__name__
 
 
 def _seed(seed: Any) -> int:
     if seed is None:
         return secrets.randbelow(LARGEST_SEED)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed must be a whole number from 0 on, got {seed!r}")
-    return seed
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise BadSeed(f"seed must be a whole number from 0 on, got {describe(plain(seed))}")
+    return int(seed)
 
 
 def _tell(heard: Heard) -> None:

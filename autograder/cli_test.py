@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from autograder.cli import main
-from autograder.commands import build, coverage, demo, grade, lab
+from autograder.commands import build, coverage, demo, grade, lab, why
 from autograder.errors import CourseError
 from autograder.grading.tiny_course import CHAPTER, make_tiny_course
 
-COMMANDS = (lab, build, coverage, grade, demo)
+COMMANDS = (lab, build, coverage, grade, why, demo)
 HEAVY = ("torch", "nbgrader", "nbformat", "jupytext", "matplotlib")
 
 

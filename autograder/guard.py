@@ -38,9 +38,20 @@ class _Alarm:
     def __init__(self) -> None:
         self.rang = False
 
-    def ring(self, *_: Any) -> None:
+    def ring(self, _: int, frame: types.FrameType | None) -> None:
+        """Raise `TimeIsUp` where the code is; if it was swallowed there before, also in the handler."""
+        if self.rang:
+            sys.settrace(self._raise_at_next_line)
+            while frame is not None:
+                frame.f_trace = self._raise_at_next_line
+                frame = frame.f_back
         self.rang = True
         raise TimeIsUp
+
+    def _raise_at_next_line(self, frame: types.FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            raise TimeIsUp  # Python drops a trace function that raises
+        return self._raise_at_next_line
 
 
 @contextlib.contextmanager
@@ -61,13 +72,15 @@ def time_limit(seconds: float = SECONDS_PER_CASE) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _signal_timer(alarm: _Alarm, seconds: float) -> Iterator[None]:
-    previous = signal.signal(signal.SIGALRM, alarm.ring)
+    previous, tracing = signal.signal(signal.SIGALRM, alarm.ring), sys.gettrace()
     signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT_SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
+        if sys.gettrace() is not tracing:
+            sys.settrace(tracing)
 
 
 @contextlib.contextmanager

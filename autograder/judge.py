@@ -6,8 +6,13 @@ runs in this process or in a sandbox at the other end of a socket.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
 
 from autograder.compare import difference, same
 from autograder.counting import warm_up
@@ -79,18 +84,28 @@ def _first_difference(exercise: Exercise, program: Program, found: Run, wanted: 
         sentence = difference(expected, found.outcomes[index], name, exercise.tolerance, parts)
         if sentence:
             nth = f"in step {index + 1} of {len(wanted.outcomes)}, " if len(wanted.outcomes) > 1 else ""
-            return nth + (_broken_property(exercise, program, found) or sentence)
+            legible = _of_one_form(wanted.outcomes, found.outcomes)
+            return nth + ((legible and _broken_property(exercise, program, found)) or sentence)
     if len(found.outcomes) > len(wanted.outcomes):
         return difference(None, found.outcomes[-1], "the result") or "your code did more than it was asked"
     return None
+
+
+def _of_one_form(expected: Any, actual: Any) -> bool:
+    """Tell whether arrays are arrays of the same library; where they are not, that is what to say first."""
+    if isinstance(expected, (list, tuple)) and isinstance(actual, (list, tuple)):
+        return all(_of_one_form(wanted, came) for wanted, came in zip(expected, actual, strict=False))
+    return not isinstance(expected, (np.ndarray, torch.Tensor)) or isinstance(actual, type(expected))
 
 
 def _broken_property(exercise: Exercise, program: Program, found: Run) -> str | None:
     """Find a property that the outcome breaks; a property that cannot read the outcome says nothing."""
     for broken in exercise.properties:
         try:
-            sentence = broken(program, found)
-        except (TypeError, ValueError, IndexError, AttributeError, KeyError, RuntimeError):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a strange outcome must not warn in the learner's notebook
+                sentence = broken(program, found)
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError):
             continue
         if sentence:
             return sentence
@@ -203,7 +218,9 @@ def _refusal(exercise: Exercise, name: str) -> str:
 
 
 def _fail(exercise: Exercise, case: Case, seed: int, problem: str, belief: Misconception | None = None) -> Verdict:
-    lines = [f"{exercise.name}: not yet. Case “{case.name}” (seed {seed}): {problem}."]
+    lines = [
+        f"{exercise.name}: not yet. Case “{case.name}” (seed {seed}): {problem}{'' if problem.endswith('?') else '.'}"
+    ]
     if belief is not None:
         lines.append(belief.words)
     again = f", hidden=True, seed={seed}" if case.hidden else f", seed={seed}"

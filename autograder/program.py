@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from autograder.counting import Counter, Counts
-from autograder.values import Generator, Named, Raised, Result, plain
+from autograder.usual_settings import usual_settings
+from autograder.values import Generator, Named, Raised, Result, plain, shortened
 
 WEIGHTED_GRADIENT = "the gradient of a weighted sum of the result"
 
@@ -112,7 +113,7 @@ class Interpreter:
     def __init__(self, solution: Callable[..., Any], named: Mapping[str, Callable[..., Any]], counted: bool):
         self.subject: Any = solution
         self.counter = Counter() if counted else None
-        self.filename = getattr(getattr(solution, "__code__", None), "co_filename", None)
+        self.filename = getattr(_code_of(solution), "co_filename", None)
         self.named = named
         self.results: list[Any] = []
         self.changed: list[str] = []
@@ -236,7 +237,7 @@ class Interpreter:
         self.calls[name] = self.calls.get(name, 0) + 1
 
     def _notice_changes(self, before: Any, args: list[Any], kwargs: dict[str, Any], target: Any) -> None:
-        names = getattr(getattr(target, "__code__", None), "co_varnames", ())
+        names = getattr(_code_of(target), "co_varnames", ())
         for index, (old, new) in enumerate(zip(before[0], args, strict=True)):
             if differs(old, new):
                 self.changed.append(names[index] if index < len(names) else f"argument {index + 1}")
@@ -244,7 +245,11 @@ class Interpreter:
 
     def _raised(self, error: BaseException) -> Raised:
         bases = tuple(base.__name__ for base in type(error).__mro__)
-        return Raised(type(error).__name__, str(error), self._line_of(error), bases)
+        try:
+            message = shortened(str(error))
+        except Exception:  # an exception's own text may raise too
+            message = "an exception whose text cannot be read"
+        return Raised(type(error).__name__, message, self._line_of(error), bases)
 
     def _line_of(self, error: BaseException) -> str | None:
         """Find the line of the solution's own file that raised."""
@@ -258,6 +263,13 @@ class Interpreter:
                 )
             trace = trace.tb_next
         return found
+
+
+def _code_of(target: Any) -> Any:
+    """Find a function's code, if it has any."""
+    with contextlib.suppress(Exception):  # an object may answer with an error of its own
+        return target.__code__
+    return None
 
 
 def _uneven(output: torch.Tensor) -> torch.Tensor:
@@ -280,5 +292,6 @@ def differs(before: Any, after: Any) -> bool:
 
 
 def run(program: Program, solution: Callable[..., Any], named: Mapping[str, Callable[..., Any]]) -> Run:
-    """Run a program over a solution."""
-    return Interpreter(solution, named, program.counted).run(program)
+    """Run a program over a solution, whatever the session's settings are."""
+    with usual_settings():
+        return Interpreter(solution, named, program.counted).run(program)

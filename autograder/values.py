@@ -10,6 +10,7 @@ import torch
 
 MAX_DEPTH = 8
 MAX_ITEMS = 10_000
+MAX_TEXT = 300  # characters of a text or of an exception that a message repeats
 MAX_BITS = 4_096  # of an int: no count is larger, and Python writes out no int beyond 4,300 digits
 NUMERIC_KINDS = "biufc"
 
@@ -75,16 +76,33 @@ def plain(value: Any, depth: int = 0) -> Any:
     if kind is np.ndarray:
         return np.array(value) if value.dtype.kind in NUMERIC_KINDS else Opaque(f"array of {value.dtype}")
     if kind in (torch.Tensor, torch.nn.Parameter):
-        return value.detach().clone()
-    if kind in (list, tuple, dict) and (depth >= MAX_DEPTH or len(value) > MAX_ITEMS):
-        return Opaque(f"{kind.__name__} of {len(value)} items")
-    if kind in (list, tuple):
-        return kind(plain(item, depth + 1) for item in value)
+        return _plain_tensor(value.detach())
+    if isinstance(value, (list, tuple)):  # a named tuple is read as a tuple, whatever its own methods say
+        base: Any = tuple if isinstance(value, tuple) else list
+        if depth >= MAX_DEPTH or base.__len__(value) > MAX_ITEMS:
+            return Opaque(f"{base.__name__} of {base.__len__(value)} items")
+        return base(plain(item, depth + 1) for item in base.__iter__(value))
     if kind is dict:
+        if depth >= MAX_DEPTH or len(value) > MAX_ITEMS:
+            return Opaque(f"dict of {len(value)} items")
         return {str(name): plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, np.generic) and value.dtype.kind in NUMERIC_KINDS:
         return value
     return Opaque(kind.__name__)
+
+
+def _plain_tensor(tensor: torch.Tensor) -> Any:
+    """Copy a tensor whose numbers can be read; others (sparse, quantized, meta, nested) become `Opaque`."""
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_meta:
+        form = "nested" if tensor.is_nested else "quantized" if tensor.is_quantized else str(tensor.layout)[6:]
+        return Opaque(f"{'meta' if tensor.is_meta else form} tensor")
+    return tensor.cpu().resolve_conj().resolve_neg().clone()
+
+
+def shortened(text: str) -> str:
+    """Put a text on one line and cut it where it gets long."""
+    text = " ".join(text[: 2 * MAX_TEXT].split())
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
 
 
 def describe(value: Any) -> str:
@@ -104,7 +122,7 @@ def describe(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, dict):
-        return f"a dict with the keys {', '.join(sorted(value))}"
+        return f"a dict with the keys {shortened(', '.join(sorted(value)))}"
     article = "an" if type(value) is int else "a" if type(value) is not str else "the"
     name = {"bool": "boolean", "str": "text", "float": "float", "int": "int"}.get(type(value).__name__, "number")
-    return f"{article} {name} ({value!r})"
+    return f"{article} {name} ({shortened(repr(value))})"

@@ -33,6 +33,7 @@
 
 # %%
 import math
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -109,7 +110,8 @@ angles = np.array([0.0, 1.0, 2.5, 4.0])
 circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)  # four keys of length 1
 query = np.array([[0.6, 1.7]])
 
-bell = np.exp(-((query - circle) ** 2).sum(axis=1) / (2 * math.sqrt(2)))  # by distance alone; 2√d_k is its width
+distances = np.linalg.norm(query - circle, axis=1)
+bell = np.exp(-(distances**2) / (2 * math.sqrt(2)))  # by distance alone; 2√d_k sets its width
 _, weights = attention.scaled_dot_product_attention(query, circle, np.eye(4))
 assert np.allclose(bell / bell.sum(), weights[0])
 print("attention:      ", weights[0].round(4))
@@ -148,11 +150,12 @@ plots.show(plots.attention_map(toy_weights, title="Document A's four tokens"))
 #
 # **Why it matters.** GPT-2 small (12 layers, 12 heads) computes 12 · 12 · 1024 = 147,456 such rows for one text of
 # 1024 tokens. One NaN in one row makes one token NaN, and the next layer hands it to the others. So the formula has
-# to survive any input.
+# to survive large and small scores alike.
 #
 # **Contract.** Any number of axes; the softmax runs over the last one. Scores of ±1000 give finite weights that are
 # right. A score of −inf gets the weight 0. A row that holds only −inf has nothing to look at: its weights are all
-# 0. The result keeps the dtype, float32 as well as float64. The input stays as it was.
+# 0. The result keeps the dtype: float16, float32 or float64. The input stays as it was. Build it from `np.exp` and
+# sums, not from a ready softmax.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -169,7 +172,7 @@ plots.show(plots.attention_map(toy_weights, title="Document A's four tokens"))
 # <details><summary>Hint 3: nearly there</summary>
 #
 # Take the maximum of each row; put 0 where it is −inf; exponentiate the difference; sum each row; divide, but by 1
-# where the sum is 0. `np.where(condition, 0, array)` does both replacements.
+# where the sum is 0. `np.where(condition, number, array)` does both replacements.
 #
 # </details>
 
@@ -228,7 +231,8 @@ for name, row in rows.items():
     plain_is_nan[name] = bool(np.isnan(plain_softmax(scores)).any())
     safe_is_nan[name] = bool(np.isnan(attention.softmax(scores)).any())
     outcome = "NaN" if plain_is_nan[name] else "finite"
-    print(f"{name:>10}: range {np.ptp(scores):3.0f}, maximum {scores.max():4.0f}, plain softmax {outcome}")
+    sizes = f"range {np.ptp(scores):3.0f}, maximum {scores.max():4.0f}"
+    print(f"{name:>10}: {sizes}, plain softmax {outcome}")
 
 wide = {name for name, row in rows.items() if max(row) - min(row) > 89}
 print()
@@ -251,8 +255,8 @@ verdict(
 # %% [markdown]
 # The range is the wrong suspect. exp overflows in float32 above ln(3.4 · 10³⁸) ≈ 88.7, so the **maximum** decides.
 # A row far below zero fails too: all its exponentials are 0, and 0/0 is NaN. Once the maximum is subtracted, finite
-# scores never give NaN. What remains are scores of +inf, and rows with nothing to look at, which your contract
-# covers.
+# scores never give NaN. What remains are rows with nothing to look at, which your contract covers, and scores of
+# +inf, which it does not: whoever meets one has overflowed before the softmax.
 #
 # > **Paper and practice: softmax in float32.** Models run in half precision, where the limit is even lower: float16
 # > overflows above exp(11.1). Many codes therefore raise the scores to float32 for the softmax alone and cast the
@@ -331,8 +335,8 @@ print("scale before it:        ", (loud / math.sqrt(512) * loud).sum().item())
 # **Contract.** `query` `(..., n_q, d_k)`, `key` `(..., n_k, d_k)`, `value` `(..., n_k, d_v)`; the four sizes may
 # all differ. Return the pair `(output, weights)` with shapes `(..., n_q, d_v)` and `(..., n_q, n_k)`. `mask` is
 # boolean and broadcasts against `(..., n_q, n_k)`; **`True` hides** a key from a query. A hidden key has the weight
-# 0 and no influence at all. A query that sees nothing has weights 0 and output 0. You may use `attention.softmax`
-# and `attention.attention_scores`.
+# 0 and no influence at all. A query that sees nothing has weights 0 and output 0. The dtype stays. You may use
+# `attention.softmax` and `attention.attention_scores`.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -360,7 +364,7 @@ def scaled_dot_product_attention(
     value: Float[Array, "... key d_v"],
     mask: Bool[Array, "..."] | None = None,
 ) -> tuple[Float[Array, "... query d_v"], Float[Array, "... query key"]]:
-    """Average the values with weights softmax(query keyᵀ / √d_k); return the output and the weights."""
+    """Average the values by softmax(query keyᵀ / √d_k); return the output and the weights."""
     # BEGIN SOLUTION
     scores = attention.attention_scores(query, key)
     if mask is not None:
@@ -411,10 +415,15 @@ def nearest_wins(keys: Float[Array, "key d_k"]) -> dict[str, bool]:
 said, computed = [1.0, 0.7, 0.0, 1.4], (toy @ toy.T)[0]
 print("row 0 as said:    ", said)
 print("row 0 as computed:", computed.tolist(), "\n")
-verdict(f"the similarities are {said}", {"row 0": np.allclose(computed, said)}, depends_on="the row")
-verdict("the key nearest in direction gets the largest weight", nearest_wins(toy), depends_on="the query")
+as_said = np.allclose(computed, said)
+verdict(f"the similarities are {said}", {"row 0": as_said}, depends_on="the row")
+verdict(
+    "the key nearest in direction gets the largest weight",
+    nearest_wins(toy),
+    depends_on="the query",
+)
 unit_keys = toy / np.linalg.norm(toy, axis=1, keepdims=True)
-verdict("it does once all keys have the same length", nearest_wins(unit_keys), depends_on="the query")
+verdict("it does when all keys are equally long", nearest_wins(unit_keys), depends_on="the query")
 
 print("weights of query 1: ", toy_weights[1].round(4))
 print("lengths of the keys:", np.linalg.norm(toy, axis=1).round(3))
@@ -452,7 +461,7 @@ attention_explorer()
 # treat each token alone. And the three matrices are all that a head learns.
 #
 # **Contract.** `x` is `(n, d)`, a row per token; `w_q` and `w_k` are `(d, d_k)`, `w_v` is `(d, d_v)`; d, d_k and
-# d_v may all differ. Return `(output, weights)` with shapes `(n, d_v)` and `(n, n)`. You may use
+# d_v may all differ. Return `(output, weights)` with shapes `(n, d_v)` and `(n, n)`. The dtype stays. You may use
 # `attention.scaled_dot_product_attention`.
 #
 # <details><summary>Hint 1: the idea</summary>
@@ -598,20 +607,20 @@ check(expected_score_std, hidden=True)
 #
 # <details><summary>Hint 1: the idea</summary>
 #
-# Take the quotient rule on weight_i = exp(score_i) / sum, once for j = i and once for j ≠ i, and write both results
-# in terms of weights.
+# Take the quotient rule on weight_i = exp(score_i) / sum, once for j = i and once for j ≠ i. In both results every
+# exp / sum is a weight again.
 #
 # </details>
 # <details><summary>Hint 2: the tools</summary>
 #
-# On the diagonal you should find p_i (1 − p_i), elsewhere −p_i p_j. `np.diag` makes a diagonal matrix from a row,
-# `np.outer` a table of all products.
+# `np.diag` makes a diagonal matrix from a row, `np.outer(row, row)` a table of all products. A check for your
+# formula: each row of the result sums to 0. Do you see why it must?
 #
 # </details>
 # <details><summary>Hint 3: nearly there</summary>
 #
-# Both cases in one: the weights on the diagonal, minus the table of all products. Each row of the result sums to 0.
-# Do you see why it must?
+# On the diagonal you should find p_i (1 − p_i), elsewhere −p_i p_j, with p for the weights. Both in one: the weights
+# on the diagonal, minus the table of all products.
 #
 # </details>
 
@@ -677,7 +686,8 @@ generator = np.random.default_rng(3)
 raw, scaled = {}, {}
 for d_k in WIDTHS:
     query, key = generator.normal(size=(2, 512, d_k))
-    raw[d_k], scaled[d_k] = summarize(query @ key.T), summarize(attention.attention_scores(query, key))
+    raw[d_k] = summarize(query @ key.T)
+    scaled[d_k] = summarize(attention.attention_scores(query, key))
 
 for name, results in (("raw", raw), ("scaled", scaled)):
     print(f"{name:>10}" + "".join(f"{column:>12}" for column in results[4]))
@@ -698,7 +708,10 @@ plots.line_plot(
 )
 plots.line_plot(
     WIDTHS,
-    {"raw": [raw[d]["gradient"] for d in WIDTHS], "scaled": [scaled[d]["gradient"] for d in WIDTHS]},
+    {
+        "raw": [raw[d]["gradient"] for d in WIDTHS],
+        "scaled": [scaled[d]["gradient"] for d in WIDTHS],
+    },
     xlabel="d_k",
     ylabel="gradient let through, Σ p(1 - p)",
     title="Raw scores shut out the gradient",
@@ -709,22 +722,22 @@ plots.show(weight_ax.figure)
 
 # %%
 verdict(
-    "without the division the softmax is nearly one-hot (largest weight above 0.9)",
+    "without the division the softmax of width d_k is nearly one-hot (largest weight above 0.9)",
     {str(d): raw[d]["largest"] > 0.9 for d in WIDTHS},
     depends_on="d_k",
 )
 verdict(
-    "without the division less than half of the gradient gets through",
+    "without the division, at width d_k, less than half of the gradient gets through",
     {str(d): raw[d]["gradient"] < 0.5 for d in WIDTHS},
     depends_on="d_k",
 )
 verdict(
-    "with the division the softmax stays soft and the gradient passes (above 0.9)",
+    "with it, at width d_k, no weight dominates (below 0.1) and the gradient passes (above 0.9)",
     {str(d): scaled[d]["largest"] < 0.1 and scaled[d]["gradient"] > 0.9 for d in WIDTHS},
     depends_on="d_k",
 )
 verdict(
-    "scaled scores typically lie in [-1, 1] (95 of 100 do)",
+    "scaled scores of width d_k typically lie in [-1, 1] (95 of 100 do)",
     {str(d): scaled[d]["in [-1, 1]"] > 0.95 for d in WIDTHS},
     depends_on="d_k",
 )
@@ -741,7 +754,8 @@ verdict(
 # %%
 unit_query, unit_key = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (query, key))
 for_unit_length = summarize(attention.attention_scores(unit_query, unit_key))
-print(f"d_k = {d_k}, vectors of length 1: largest weight {for_unit_length['largest']:.5f}, even: {1 / 512:.5f}")
+largest = for_unit_length["largest"]
+print(f"d_k = {d_k}, vectors of length 1: largest weight {largest:.5f}, even: {1 / 512:.5f}")
 verdict(
     "scaled scores of normalized inputs lie in [-1, 1]",
     {
@@ -771,7 +785,7 @@ verdict(
 #
 # **Contract.** Shapes as for `scaled_dot_product_attention`, without a mask. Return `(output, weights)`.
 # `temperature` multiplies √d_k, it does not replace it. A temperature that is 0 or negative raises a `ValueError`
-# that names the argument. You may use `attention.softmax` and `attention.attention_scores`.
+# that names the argument. The dtype stays. You may use `attention.softmax` and `attention.attention_scores`.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -798,7 +812,7 @@ def attention_with_temperature(
     value: Float[Array, "... key d_v"],
     temperature: float,
 ) -> tuple[Float[Array, "... query d_v"], Float[Array, "... query key"]]:
-    """Attend with softmax(query keyᵀ / (√d_k · temperature)); return the output and the weights."""
+    """Attend by softmax(query keyᵀ / (√d_k · temperature)); return output and weights."""
     # BEGIN SOLUTION
     if not temperature > 0:
         raise ValueError(f"temperature must be above 0, got {temperature}")
@@ -844,7 +858,7 @@ verdict(
     "a lower temperature gives sharper weights",
     {
         f"{cold} < {warm}": low < high
-        for cold, warm, low, high in zip(temperatures, temperatures[1:], entropies, entropies[1:], strict=False)
+        for (cold, low), (warm, high) in pairwise(zip(temperatures, entropies, strict=True))
     },
     depends_on="the temperature",
 )
@@ -870,8 +884,8 @@ print("temperature 0.3 gives the same output as queries divided by 0.3")
 # you write exactly these lines: they are the second half of FlashAttention.
 #
 # **Contract.** `grad_output` has the shape of the output, `(..., n_q, d_v)`. Return `(grad_query, grad_key,
-# grad_value)`, each of the shape of its array. There is no mask. You may use `attention.softmax` and
-# `attention.attention_scores`. PyTorch's autograd is the judge.
+# grad_value)`, each of the shape and dtype of its array. There is no mask. You may use `attention.softmax` and
+# `attention.attention_scores`. PyTorch's autograd is the judge, so it may not do the work.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -972,7 +986,7 @@ def repaired_attention(
     value: Float[Array, "... key d_v"],
     mask: Bool[Array, "..."] | None = None,
 ) -> tuple[Float[Array, "... query d_v"], Float[Array, "... query key"]]:
-    """Average the values with weights softmax(query keyᵀ / √d_k); return the output and the weights."""
+    """Average the values by softmax(query keyᵀ / √d_k); return the output and the weights."""
     # BEGIN SOLUTION
     scores = query @ np.swapaxes(key, -1, -2) / math.sqrt(query.shape[-1])
     if mask is not None:
@@ -1021,7 +1035,12 @@ def trained_reverser(positions: bool, steps: int) -> Reverser:
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(0)
     model = Reverser(length=LENGTH, positions=positions)
-    train(model, forever(lambda: reversal_batch(128, LENGTH, generator)), steps=steps, learning_rate=0.02)
+    train(
+        model,
+        forever(lambda: reversal_batch(128, LENGTH, generator)),
+        steps=steps,
+        learning_rate=0.02,
+    )
     return model.eval()
 
 
@@ -1045,7 +1064,10 @@ print(f"digits right on 2000 new strings: {with_positions:.1%}")
 places = [str(place) for place in range(LENGTH)]
 plots.show(
     plots.attention_map(
-        weights.mean(dim=0).numpy(), queries=places, keys=places, title="Reversing ten digits: mean over 2000 strings"
+        weights.mean(dim=0).numpy(),
+        queries=places,
+        keys=places,
+        title="Reversing ten digits: mean over 2000 strings",
     )
 )
 
@@ -1093,7 +1115,8 @@ reveal(my_prediction, without_positions)
 
 # %%
 counts = torch.nn.functional.one_hot(test_tokens, 10).sum(dim=1, keepdim=True)
-others = counts - torch.nn.functional.one_hot(test_tokens, 10)  # at each place: how often each digit occurs elsewhere
+# At each place: how often each digit occurs at the other places.
+others = counts - torch.nn.functional.one_hot(test_tokens, 10)
 best_without_order = (others.max(dim=-1).values / (LENGTH - 1)).mean().item()
 
 with torch.no_grad():
@@ -1134,7 +1157,11 @@ for lengths in ([1.0, 1.0], [0.01, 5.0]):
     larger_wins[f"value lengths {lengths}"] = contributions.argmax() == shares.argmax()
     print(f"value lengths {lengths}: shares {shares}, contributions {contributions.round(3)}")
 
-verdict("the key with the larger weight contributes more to the output", larger_wins, depends_on="the values")
+verdict(
+    "the key with the larger weight contributes more to the output",
+    larger_wins,
+    depends_on="the values",
+)
 
 # %% [markdown]
 # A key with nine tenths of the weight can give next to nothing (Kobayashi et al. 2020), and quite different maps
@@ -1165,9 +1192,9 @@ query, key = np.random.default_rng(5).normal(size=(2, 512, 1024))
 # the root: the softmax is saturated and most scores hardly learn.
 #
 # Dividing by d_k overshoots. The spread becomes √d_k / d_k = 1/32 (measured: 0.031). All weights are then nearly
-# 1/512 (the largest is 0.00215 on average, an even share is 0.00195), and the entropy is within a thousandth of ln
-# 512. The softmax is not saturated, but attention is a plain mean over all keys: every query gets nearly the same
-#      output, and queries and keys start without a say. The unit-length experiment showed the same thing.
+# 1/512 (the largest is 0.00215 on average, an even share is 0.00195), and the entropy is within a thousandth of its
+# maximum, ln 512. The softmax is not saturated, but attention is a plain mean over all keys: every query gets nearly
+# the same output, and queries and keys start without a say. The unit-length experiment showed the same thing.
 #
 # All this describes the start, where entries are roughly independent. Training can make queries and keys longer and
 # so undo any constant factor; the trained reverser has shares close to 1 with the root in place.
@@ -1199,10 +1226,12 @@ try:
     for tokens, target in zip(test_tokens[:200], test_targets[:200], strict=True):
         x = (reverser.digits(tokens) + reverser.positions.weight).detach().numpy()
         x = np.concatenate([x, np.ones((LENGTH, 1), dtype=x.dtype)], axis=1)
-        output, _ = self_attention(x, with_bias(reverser.w_q), with_bias(reverser.w_k), with_bias(reverser.w_v))
+        matrices = (with_bias(layer) for layer in (reverser.w_q, reverser.w_k, reverser.w_v))
+        output, _ = self_attention(x, *matrices)
         answer = np.concatenate([output, np.ones((LENGTH, 1))], axis=1) @ with_bias(reverser.w_o)
         right += (answer.argmax(axis=1) == target.numpy()).sum()
-    print(f"the trained model on your own self_attention: {right / (200 * LENGTH):.1%} of the digits right")
+    share = right / (200 * LENGTH)
+    print(f"the trained model on your own self_attention: {share:.1%} of the digits right")
 except NotImplementedError:
     print("self_attention is not written yet; come back when it is.")
 

@@ -34,7 +34,14 @@ from torch import Tensor, nn
 
 from autograder import check
 from autograder.counting import Counter
-from course_lib import attention, framework_attention, grouped_query, head_analysis, multi_head, plots
+from course_lib import (
+    attention,
+    framework_attention,
+    grouped_query,
+    head_analysis,
+    multi_head,
+    plots,
+)
 from course_lib.memory import peak_bytes
 from course_lib.models.induction import AttentionOnly
 from course_lib.recall_tasks import UNSCORED, induction_batch, two_lookups_batch
@@ -70,9 +77,9 @@ from course_lib.widgets import head_switches, head_viewer, shape_flow_explorer
 shape_flow_explorer()
 
 # %% [markdown]
-# Two steps in it move no number and cost nothing: cutting an axis in two, and swapping two axes. Then there are as
-# many attentions as batch rows times heads, and chapter 1's function does them all at once, because it leaves all
-# axes but the last two alone.
+# Two steps in the picture move no number and cost nothing: cutting an axis in two, and swapping two axes. Then there
+# are as many attentions as batch rows times heads, and chapter 1's function does them all at once, because it leaves
+# all axes but the last two alone.
 
 # %% [markdown] exercise="split_heads" role="header" minutes=10 lines=4 difficulty=2
 # ## Exercise: split into heads
@@ -157,7 +164,9 @@ check(split_heads, hidden=True)
 
 
 # %% exercise="merge_heads" role="answer"
-def merge_heads(x: Float[Tensor, "batch heads sequence d_head"]) -> Float[Tensor, "batch sequence d_model"]:
+def merge_heads(
+    x: Float[Tensor, "batch heads sequence d_head"],
+) -> Float[Tensor, "batch sequence d_model"]:
     """Lay the heads of every token side by side again."""
     # BEGIN SOLUTION
     return x.transpose(1, 2).flatten(2)
@@ -187,12 +196,17 @@ toy = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 1.0]])
 slices = [toy[:, 2 * head : 2 * head + 2] for head in range(2)]
 print("what the two heads get:", [one.shape for one in slices])
 joined = np.concatenate(slices, axis=1)  # attention leaves the width of the values as it is
-verdict("the example's output has the shape (4, 4)", {"document A's tokens": joined.shape == (4, 4)}, depends_on="")
+verdict(
+    "the example's output has the shape (4, 4)",
+    {"document A's tokens": joined.shape == (4, 4)},
+    depends_on="",
+)
 
 
 def sliced_attention(x: np.ndarray, num_heads: int) -> np.ndarray:
     """Attend slice by slice, as document A does."""
-    heads = [attention.scaled_dot_product_attention(part, part, part)[0] for part in np.split(x, num_heads, axis=1)]
+    parts = np.split(x, num_heads, axis=1)
+    heads = [attention.scaled_dot_product_attention(part, part, part)[0] for part in parts]
     return np.concatenate(heads, axis=1)
 
 
@@ -200,8 +214,9 @@ x = np.random.default_rng(0).normal(size=(4, 4))
 changed = x.copy()
 changed[:, 2:] += 1.0 + np.arange(4.0)[:, None]
 moved = np.abs(sliced_attention(changed, 2) - sliced_attention(x, 2))
-print(f"columns 2 and 3 of the input change; the output's columns 0 and 1 move by {moved[:, :2].max()}")
-print(f"                                     and its columns 2 and 3 by up to {moved[:, 2:].max():.2f}")
+print("columns 2 and 3 of the input change; in the output")
+print(f"columns 0 and 1 move by {moved[:, :2].max()}")
+print(f"columns 2 and 3 move by up to {moved[:, 2:].max():.2f}")
 
 # %% [markdown]
 # Two things went wrong. The toy tokens have two features, not four, so the second head gets an empty slice (run as
@@ -272,7 +287,7 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query key"]]:
         if mask is not None and mask.ndim == 3:
-            raise ValueError("`mask` has 3 axes: say with a fourth whether the first counts batch rows or heads.")
+            raise ValueError("`mask` has 3 axes: does the first count batch rows or heads?")
         query = multi_head.split_heads(self.w_q(query), self.num_heads)
         key = multi_head.split_heads(self.w_k(key), self.num_heads)
         value = multi_head.split_heads(self.w_v(value), self.num_heads)
@@ -332,9 +347,14 @@ for num_heads in (1, 3, 6):
             linear.weight.mul_(3)  # scores large enough for the heads to differ
         right, one_line = layer(x, x, x)[0], document_b(layer, x)
     difference = (right - one_line).abs().max().item()
-    print(f"h = {num_heads}: largest difference {difference:.1e}, spread of the output {right.std().item():.2f}")
+    spread = right.std().item()
+    print(f"h = {num_heads}: difference up to {difference:.1e}, spread of the output {spread:.2f}")
     agrees[f"h = {num_heads}"] = torch.allclose(right, one_line, atol=1e-5)
-verdict("one softmax over the stacked projections is multi-head attention", agrees, depends_on="the number of heads")
+verdict(
+    "one softmax over the stacked projections is multi-head attention",
+    agrees,
+    depends_on="the number of heads",
+)
 
 # %% [markdown]
 # One softmax is one head, a wide one. Its score adds up the scores of all heads before the softmax, so the heads
@@ -344,18 +364,19 @@ verdict("one softmax over the stacked projections is multi-head attention", agre
 # ### Predict first: document C's attention matrix
 #
 # Document C closes with a block around `nn.MultiheadAttention(embed_dim=64, num_heads=4, batch_first=True)`. It is
-# called with tokens of the shape (8, 12, 64), and the last line prints the shape of its "attention matrix". What
-# shape is it?
+# called with tokens of the shape (8, 12, 64), 8 texts of 12 tokens, and the last line prints the shape of its
+# "attention matrix". Write the shape down on paper. How many **axes** does it have?
 
 # %%
-my_prediction = None  # a shape, such as (2, 3)
+my_prediction = None  # a number of axes
 
 layer = nn.MultiheadAttention(embed_dim=64, num_heads=4, batch_first=True)
 tokens = torch.randn(8, 12, 64, generator=torch.Generator().manual_seed(0))
 _, maps = layer(tokens, tokens, tokens)
 _, every_map = layer(tokens, tokens, tokens, average_attn_weights=False)
 
-reveal(my_prediction, tuple(maps.shape))
+reveal(my_prediction, maps.ndim)
+print(f"its shape: {tuple(maps.shape)}")
 print(f"with average_attn_weights=False: {tuple(every_map.shape)}")
 
 # %% [markdown]
@@ -381,8 +402,9 @@ print(f"with average_attn_weights=False: {tuple(every_map.shape)}")
 #
 # How many numbers does a layer learn?
 #
-# **Why it matters.** Document B counts 4d² + 2d·d_ff + dH parameters for a block with H heads. The last term would
-# make heads cost something. Chapter 7 adds up whole models this way; this is its first line.
+# **Why it matters.** Document B counts 4d² + 2d·d_ff + dH parameters for a block with H heads (d_ff is the hidden
+# width of the feed-forward part, chapter 4). The last term would make heads cost something. Chapter 7 adds up whole
+# models this way; this is its first line.
 #
 # **Contract.** `(d_model, num_heads, bias=True)` → `int`, equal to the sum over a real layer's parameters.
 #
@@ -394,6 +416,11 @@ print(f"with average_attn_weights=False: {tuple(every_map.shape)}")
 # <details><summary>Hint 2: the tool</summary>
 #
 # `sum(p.numel() for p in layer.parameters())` counts a real layer. Try one with 1 head and one with 4.
+#
+# </details>
+# <details><summary>Hint 3: nearly there</summary>
+#
+# `nn.Linear(d, d)` holds a matrix of d rows and d columns and, if it has a bias, d numbers more.
 #
 # </details>
 
@@ -422,7 +449,10 @@ counts = {
     for heads in (1, 4, 16)
 }
 print(counts)
-grows = {f"{heads} heads instead of 1": counts[heads] - counts[1] == 256 * (heads - 1) for heads in (4, 16)}
+grows = {
+    f"{heads} heads instead of 1": counts[heads] - counts[1] == 256 * (heads - 1)
+    for heads in (4, 16)  # what d · H would add
+}
 verdict("H heads add d · H parameters", grows, depends_on="the number of heads")
 
 # %% [markdown] exercise="fused_qkv" role="header" minutes=10 lines=3 difficulty=2
@@ -461,7 +491,11 @@ def fused_qkv(
     w_q: Float[Tensor, "d_model width_q"],
     w_k: Float[Tensor, "d_model width_k"],
     w_v: Float[Tensor, "d_model width_v"],
-) -> tuple[Float[Tensor, "... width_q"], Float[Tensor, "... width_k"], Float[Tensor, "... width_v"]]:
+) -> tuple[
+    Float[Tensor, "... width_q"],
+    Float[Tensor, "... width_k"],
+    Float[Tensor, "... width_v"],
+]:
     """Project to queries, keys and values in one matrix product."""
     # BEGIN SOLUTION
     widths = [matrix.shape[-1] for matrix in (w_q, w_k, w_v)]
@@ -501,21 +535,27 @@ for name, way in ways.items():
     with Counter() as counter:
         way(torch.ones(16, 512))
     allocated = peak_bytes(way, torch.ones(16, 512))
-    print(f"{name}: {counter.counts().matrix_products} matrix products; for 16 tokens, {allocated}")
+    print(f"{name}: matrix products {counter.counts().matrix_products}; for 16 tokens, {allocated}")
 
 timed = compare(ways, sizes=[1, 16, 256], inputs=lambda n: torch.randn(n, 512, generator=generator))
 for size in timed.sizes:
-    print(f"{size:>4} tokens: " + ", ".join(f"{name} {timed.at(name, size).median * 1e6:.0f} µs" for name in ways))
+    told = ", ".join(f"{name} {timed.at(name, size).median * 1e6:.0f} µs" for name in ways)
+    print(f"n = {size:>3} tokens: {told}")
 
 
 def faster(name: str, size: int) -> bool:
     """Say whether a way beats the separate products by more than the noise."""
-    return timed.differs(size, name, "separate") and timed.at(name, size).median < timed.at("separate", size).median
+    gain = timed.at("separate", size).median - timed.at(name, size).median
+    return timed.differs(size, name, "separate") and gain > 0
 
 
 for name in ("joined at every call", "joined once"):
-    findings = {f"{size} tokens": faster(name, size) for size in timed.sizes}
-    verdict(f"{name}, one product beats three by more than the noise", findings, depends_on="the number of tokens")
+    findings = {f"n = {size}": faster(name, size) for size in timed.sizes}
+    verdict(
+        f"{name}, one product beats three by more than the noise",
+        findings,
+        depends_on="the number of tokens",
+    )
 
 # %%
 plots.show(timed.plot(xlabel="tokens"), timed.text())
@@ -611,7 +651,8 @@ output, weights = ours(x, x, x)
 their_output, their_weights = framework(x, x, x, average_attn_weights=False)
 assert torch.allclose(output, their_output, atol=1e-6)
 assert torch.allclose(weights, their_weights, atol=1e-6)
-assert all(torch.equal(weight, back.state_dict()[name]) for name, weight in ours.state_dict().items())
+returned = back.state_dict()
+assert all(torch.equal(weight, returned[name]) for name, weight in ours.state_dict().items())
 print(f"largest difference of outputs: {(output - their_output).abs().max().item():.1e}")
 
 # %% [markdown] exercise="grouped_query_attention" role="header" minutes=12 lines=5 difficulty=3
@@ -621,8 +662,8 @@ print(f"largest difference of outputs: {(output - their_output).abs().max().item
 # multi-head attention; with one it is **multi-query** attention; between the two it is **grouped-query** attention.
 #
 # **Why it matters.** A model that writes text keeps the keys and values of all earlier tokens, in every layer (the
-# KV cache, chapter 8). They fill the memory long before the weights change, and fewer key heads means fewer of
-# them.
+# KV cache, chapter 8). They grow with every token and every text, and many long texts take more memory than the
+# weights. Fewer key heads means fewer of them.
 #
 # **Contract.** `query` is `(batch, heads, n, d)`, `key` and `value` are `(batch, groups, n, d)`; return the output
 # `(batch, heads, n, d)`. **Consecutive** query heads share: with 6 heads over 2 groups, heads 0, 1, 2 read key head
@@ -660,7 +701,8 @@ def grouped_query_attention(
     if heads % groups:
         raise ValueError(f"{heads} query heads cannot share {groups} key heads evenly.")
     share = heads // groups
-    output, _ = tensor_attention(query, key.repeat_interleave(share, dim=1), value.repeat_interleave(share, dim=1))
+    key, value = key.repeat_interleave(share, dim=1), value.repeat_interleave(share, dim=1)
+    output, _ = tensor_attention(query, key, value)
     return output
     # END SOLUTION
 
@@ -685,7 +727,8 @@ check(grouped_query_attention, hidden=True)
 
 # %%
 def key_value_bytes(key_heads: int, layers: int = 80, tokens: int = 4096, d_head: int = 128) -> int:
-    """Count the bytes of all keys and values; a tensor on the meta device has a size and takes no memory."""
+    """Count the bytes of all keys and values."""
+    # A tensor on the meta device has a size and takes no memory.
     keys = torch.empty(layers, key_heads, tokens, d_head, dtype=torch.float16, device="meta")
     return 2 * keys.nbytes
 
@@ -709,7 +752,7 @@ plots.show(
 # widths. What it costs in quality, Ainslie et al. (2023) measured: grouped queries came close to full multi-head
 # attention, and a single key head fell further behind.
 #
-# The check refused a tiled order (0, 1, 0, 1). Is it wrong? In a fresh model it is only another order, and training
+# The check refuses a tiled order (0, 1, 0, 1). Is it wrong? In a fresh model it is only another order, and training
 # does not care. With loaded weights it makes every query head but a few read keys that it was never trained with.
 
 # %% [markdown] exercise="repaired_multi_head" role="header" minutes=15 lines=6 difficulty=3
@@ -719,8 +762,8 @@ plots.show(
 # joining undo each other perfectly: join(cut(x)) equals x. A model with it trains, and its loss falls. Three faults
 # are in it, each of which has been found in published code more than once.
 #
-# The first cell below shows what a test of shapes cannot: reorder the tokens of the input, and see whether the
-# output is reordered in the same way.
+# The cell after the function shows what a test of shapes cannot: it reorders the tokens of the input, and sees
+# whether the output is reordered in the same way.
 #
 # **Contract.** `x` is `(batch, n, d_model)`, the four matrices are `(d_model, d_model)` and act from the right (`x
 # @ w_q`); the result is `(batch, n, d_model)`. No masks, no biases. Mend what is there.
@@ -780,8 +823,9 @@ x = torch.randn(1, 6, 12, generator=generator)
 matrices = [torch.randn(12, 12, generator=generator) / math.sqrt(12) for _ in range(4)]
 order = torch.tensor([3, 0, 5, 1, 4, 2])
 for num_heads in (1, 3):
-    reordered = repaired_multi_head(x[:, order], *matrices, num_heads)
-    difference = (reordered - repaired_multi_head(x, *matrices, num_heads)[:, order]).abs().max().item()
+    before = repaired_multi_head(x[:, order], *matrices, num_heads)
+    after = repaired_multi_head(x, *matrices, num_heads)[:, order]
+    difference = (before - after).abs().max().item()
     print(f"num_heads = {num_heads}: reordering before or after differs by {difference:.1e}")
 
 # %% exercise="repaired_multi_head" role="test" points=2
@@ -817,18 +861,37 @@ def share_right(model: nn.Module, batch: tuple[Tensor, Tensor]) -> float:
     return (found == targets)[targets != UNSCORED].double().mean().item()
 
 
+def plural(count: int, thing: str) -> str:
+    """Count things in words."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def look_back(num_heads: int, offsets: tuple[int, int], seed: int) -> tuple[float, int]:
     """Train one layer to look back; return the share right on new sequences, and its parameters."""
+    print(f"{plural(num_heads, 'head')}, {' and '.join(map(str, sorted(set(offsets))))} back, seed {seed}:")
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    model = AttentionOnly(vocab_size=10, length=16, d_model=32, num_heads=num_heads, num_layers=1, answers=2)
-    train(model, forever(lambda: two_lookups_batch(64, 16, 10, offsets, generator)), steps=200, learning_rate=0.01)
+    model = AttentionOnly(
+        vocab_size=10,
+        length=16,
+        d_model=32,
+        num_heads=num_heads,
+        num_layers=1,
+        answers=2,
+    )
+    train(
+        model,
+        forever(lambda: two_lookups_batch(64, 16, 10, offsets, generator)),
+        steps=200,
+        learning_rate=0.01,
+    )
     test = two_lookups_batch(1000, 16, 10, offsets, torch.Generator().manual_seed(100))
     return share_right(model, test), sum(weight.numel() for weight in model.parameters())
 
 
 two = {heads: [look_back(heads, (1, 3), seed) for seed in range(3)] for heads in (1, 4)}
 one = {heads: [look_back(heads, (1, 1), seed=0)] for heads in (1, 4)}
+
 
 # %%
 shares = {}
@@ -837,7 +900,7 @@ for task, results in (("two places", two), ("one place", one)):
         found = [share for share, _ in runs]
         shares[task, heads] = float(np.median(found))
         told = ", ".join(f"{share:.2f}" for share in found)
-        print(f"{task}, {heads} head{'s' * (heads > 1)}, {runs[0][1]:,} parameters: right {told}")
+        print(f"{task}, {plural(heads, 'head')}, {runs[0][1]:,} parameters: right {told}")
 print()
 clearly = 0.05  # a smaller gain could be luck
 verdict(
@@ -847,7 +910,7 @@ verdict(
 )
 plots.show(
     plots.bar_plot(
-        {f"{task}, {heads} head{'s' * (heads > 1)}": share for (task, heads), share in shares.items()},
+        {f"{task}, {plural(heads, 'head')}": share for (task, heads), share in shares.items()},
         ylabel="share of tokens right",
         title="One head cannot keep two look-ups apart",
         ax=plots.panels(1, width=8.5)[0],
@@ -877,8 +940,10 @@ def written(tokens: Tensor) -> str:
     return "".join(LETTERS[token] for token in tokens.tolist())
 
 
-for row, answers in zip(*induction_batch(3, LENGTH, 16, SPAN, torch.Generator().manual_seed(3)), strict=True):
-    scored = "".join(LETTERS[answer] if answer != UNSCORED else "." for answer in answers[:, 0].tolist())
+examples = induction_batch(3, LENGTH, 16, SPAN, torch.Generator().manual_seed(3))
+for row, answers in zip(*examples, strict=True):
+    told = answers[:, 0].tolist()
+    scored = "".join(LETTERS[answer] if answer != UNSCORED else "." for answer in told)
     print(f"tokens {written(row)}\nnext   {scored}\n")
 
 # %% [markdown]
@@ -888,8 +953,13 @@ for row, answers in zip(*induction_batch(3, LENGTH, 16, SPAN, torch.Generator().
 
 
 # %%
-def train_induction(num_layers: int, steps: int, distance: int | None = None) -> tuple[AttentionOnly, list[float]]:
+def train_induction(
+    num_layers: int,
+    steps: int,
+    distance: int | None = None,
+) -> tuple[AttentionOnly, list[float]]:
     """Train a model of attention alone; the seeds make every run the same on one machine."""
+    print(f"{plural(num_layers, 'layer')}, distance {distance or 'random'}:")
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(0)
     model = AttentionOnly(len(LETTERS), LENGTH, d_model=48, num_heads=4, num_layers=num_layers)
@@ -959,10 +1029,10 @@ head_viewer([list(written(easy[0]))], [weights.numpy() for weights in easy_maps]
 # %% [markdown]
 # This is the whole algorithm, in two steps:
 #
-# 1. A **previous-token head** in layer 1 lets every place copy the letter before it. Now place 5 knows "I follow
-#    E", so to speak.
-# 2. An **induction head** in layer 2 stands on a letter, say E, and looks for a place that says "I follow E". What
-#    stands there is the answer, and the head copies it.
+# 1. A **previous-token head** in layer 1 lets every place copy the letter before it. Say a P stands at place 6: then
+#    place 7 knows "I follow P", so to speak.
+# 2. An **induction head** in layer 2 stands on the second P and looks for a place that says "I follow P". What stands
+#    there is the answer, and the head copies it.
 #
 # Step 2 looks for something that only exists after step 1: that is why one layer cannot do it. The names are from
 # Elhage et al. (2021) and Olsson et al. (2022), who found such heads in real language models. Let us not trust our
@@ -972,24 +1042,28 @@ head_viewer([list(written(easy[0]))], [weights.numpy() for weights in easy_maps]
 with torch.no_grad():
     _, new_maps = two_layers(new[0])
 before = [weights.diagonal(offset=-1, dim1=-2, dim2=-1).mean(dim=(0, 2)) for weights in new_maps]
-for layer, shares_before in enumerate(before, start=1):
-    told = ", ".join(f"head {head} {share:.2f}" for head, share in enumerate(shares_before.tolist(), start=1))
+for layer, of_layer in enumerate(before, start=1):
+    numbered = enumerate(of_layer.tolist(), start=1)
+    told = ", ".join(f"head {head} {share:.2f}" for head, share in numbered)
     print(f"weight on the place before, layer {layer}: {told}")
 previous_head = int(before[0].argmax())
 print(f"the previous-token head is head {previous_head + 1} of layer 1")
 
-for layer, (weights, shares_before) in enumerate(zip(easy_maps, before, strict=True), start=1):
+for layer, (weights, of_layer) in enumerate(zip(easy_maps, before, strict=True), start=1):
     figure = plots.panels(4, width=2.6, height=2.6)
     for head in range(4):
-        plots.attention_map(weights[0, head].numpy(), ax=figure[head], title=f"Layer {layer}, head {head + 1}")
-    # The second copy stands at 16 to 23, the first at 4 to 11: the place after the first copy of letter 16 is 5.
+        title = f"Layer {layer}, head {head + 1}"
+        plots.attention_map(weights[0, head].numpy(), ax=figure[head], title=title)
+    one_back = ", ".join(f"{share:.2f}" for share in of_layer.tolist())
+    # The second copy stands at 16 to 23, the first at 4 to 11. The letter at place 16 stands at
+    # place 4 too, so the place after its first copy is 5.
     after_copy = weights[0, :, 16:-1].diagonal(offset=5, dim1=-2, dim2=-1).mean(dim=-1).tolist()
     told = ", ".join(f"{share:.2f}" for share in after_copy)
     plots.show(
         figure[0],
-        f"Maps of the four heads of layer {layer} on the easy sequence. Weight on the place before: "
-        f"{', '.join(f'{share:.2f}' for share in shares_before.tolist())}. In the second copy, weight on the place "
-        f"after the letter's first copy: {told}.",
+        f"Maps of the four heads of layer {layer} on the easy sequence. "
+        f"Weight on the place before, over 1000 sequences: {one_back}. "
+        f"In the second copy, weight on the place after the letter's first copy: {told}.",
     )
 
 # %% [markdown]
@@ -1007,7 +1081,11 @@ def loss_without(off: frozenset[tuple[int, int]], batch: tuple[Tensor, Tensor] =
     """Return the loss without some heads, each a pair (layer, head) counted from 0."""
     silent = [[head for place, head in off if place == layer] for layer in range(2)]
     first, second = two_layers.layers
-    with head_analysis.without_heads(first, silent[0]), head_analysis.without_heads(second, silent[1]), torch.no_grad():
+    with (
+        head_analysis.without_heads(first, silent[0]),
+        head_analysis.without_heads(second, silent[1]),
+        torch.no_grad(),
+    ):
         return sequence_loss(two_layers, batch).item()
 
 
@@ -1016,7 +1094,7 @@ reveal(my_prediction, silenced)
 
 # %%
 than_guessing = "worse" if silenced > math.log(16) else "better"
-print(f"without the previous-token head the model is {than_guessing} than guessing evenly among 16 letters")
+print(f"without the previous-token head the model is {than_guessing} than guessing evenly")
 costs = {
     f"{layer + 1}.{head + 1}": loss_without(frozenset({(layer, head)})) - loss_without(frozenset())
     for layer in range(2)
@@ -1025,7 +1103,7 @@ costs = {
 plots.show(
     plots.bar_plot(
         costs,
-        ylabel="loss gained, in nats",
+        ylabel="rise of the loss, in nats",
         title="What each head is worth (layer.head)",
         ax=plots.panels(1, width=7.5)[0],
         digits=2,
@@ -1043,15 +1121,16 @@ small = (new[0][:200], new[1][:200])
 head_switches(layers=2, heads=4, measure=lambda off: loss_without(off, small))
 
 # %% [markdown]
-# The output of a layer is a **sum** over heads. Each head's part goes through its own rows of `w_o`, so "Concat,
-# then $W^O$" is the same as "project each head, then add". That is why silencing a head is a clean experiment:
-# exactly one term disappears.
+# The output of a layer is a **sum** over heads. Each head's part goes through its own rows of the output matrix, so
+# joining the heads and multiplying by $W^O$ is the same as projecting each head and adding up. That is why silencing a
+# head is a clean experiment: exactly one term disappears.
 
 # %%
 layer = two_layers.layers[1]
 x = torch.randn(2, 6, 48, generator=torch.Generator().manual_seed(2))
 with torch.no_grad():
-    parts = [multi_head.split_heads(linear(x), layer.num_heads) for linear in (layer.w_q, layer.w_k, layer.w_v)]
+    projections = (layer.w_q, layer.w_k, layer.w_v)
+    parts = [multi_head.split_heads(project(x), layer.num_heads) for project in projections]
     contributions = head_analysis.head_contributions(layer, tensor_attention(*parts)[0])
     assert torch.allclose(contributions.sum(dim=1) + layer.w_o.bias, layer(x, x, x)[0], atol=1e-4)
 print(f"{contributions.shape[1]} contributions and a bias sum to the output")
@@ -1089,8 +1168,10 @@ print(f"{contributions.shape[1]} contributions and a bias sum to the output")
 
 
 # %% exercise="head_similarity" role="answer"
-def head_similarity(weights: Float[Tensor, "batch heads query key"]) -> Float[Tensor, "heads heads"]:
-    """Compare the attention maps of every pair of heads by their cosine, averaged over the batch."""
+def head_similarity(
+    weights: Float[Tensor, "batch heads query key"],
+) -> Float[Tensor, "heads heads"]:
+    """Compare the maps of every pair of heads by their cosine, averaged over the batch."""
     # BEGIN SOLUTION
     maps = nn.functional.normalize(weights.flatten(2), dim=-1)
     return (maps @ maps.mT).mean(dim=0)
@@ -1119,7 +1200,7 @@ check(head_similarity, hidden=True)
 
 # %%
 def mean_similarity(weights: Tensor, baseline: Tensor | float = 0.0) -> float:
-    """Average the similarity over pairs of different heads, after taking a baseline away from every map."""
+    """Average over pairs of different heads, after taking a baseline away from every map."""
     similarity = head_analysis.head_similarity(weights - baseline)
     different = ~torch.eye(len(similarity), dtype=torch.bool)
     return similarity[different].mean().item()
@@ -1189,8 +1270,9 @@ with torch.no_grad():
     for linear in (pair.w_q, pair.w_k, pair.w_v):
         linear.weight[4:] = linear.weight[:4]  # head 1 becomes a copy of head 0
     single.load_state_dict(pair.state_dict())
-    single.w_o.weight[:, :4] += single.w_o.weight[:, 4:]  # head 0 takes both heads' rows of the output projection …
-    with head_analysis.without_heads(single, [1]):  # … and head 1 goes
+    # Head 0 takes both heads' share of the output projection, and head 1 goes.
+    single.w_o.weight[:, :4] += single.w_o.weight[:, 4:]
+    with head_analysis.without_heads(single, [1]):
         assert torch.allclose(pair(x, x, x)[0], single(x, x, x)[0], atol=1e-6)
 print("two equal heads are one head with the sum of their output projections")
 

@@ -58,7 +58,7 @@ for name, factor in (("weights 30 % larger", 1.3), ("just right", 1.0), ("30 % s
     x = generator.normal(size=(100, 64))
     sizes[name] = [1.0]
     for _ in range(24):
-        matrix = generator.normal(size=(64, 64)) * factor * math.sqrt(2 / 64)  # the 2 makes up for the ReLU
+        matrix = factor * generator.normal(size=(64, 64)) * math.sqrt(2 / 64)  # 2 for the ReLU
         x = np.maximum(x @ matrix, 0)
         sizes[name].append(float(np.sqrt((x**2).mean())))
 
@@ -74,9 +74,9 @@ plots.show(
 )
 
 # %% [markdown]
-# Thirty percent in the weights become a factor of 1.3²⁴ ≈ 540 after 24 layers, up, or of 0.7²⁴ ≈ 1/5,200, down. "Just
-# right" is a knife's edge, and training moves every weight off it. A norm ends this: whatever comes in, each token
-# goes on with mean 0 and variance 1.
+# Thirty percent in the weights become a factor of 1.3²⁴ ≈ 540 after 24 layers, up, or of 0.7²⁴ ≈ 1/5,200, down,
+# compared with the middle curve. "Just right" is a knife's edge, and training moves every weight off it. A norm ends
+# this: whatever comes in, each token goes on with mean 0 and variance 1.
 #
 # $$\text{LayerNorm}(x)_j = \gamma_j \, \frac{x_j - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta_j
 # \qquad \mu = \frac1d \sum_j x_j \qquad \sigma^2 = \frac1d \sum_j (x_j - \mu)^2$$
@@ -183,7 +183,8 @@ print(f"over the features it moves by {movement_of_the_first(over_the_features):
 # %%
 from_torch = torch.from_numpy(tokens)
 framework = F.layer_norm(from_torch, (8,)).numpy()
-framework_instance = F.instance_norm(from_torch.T[None])[0].T.numpy()  # it wants (batch, feature, sequence)
+# Instance norm wants (batch, feature, sequence).
+framework_instance = F.instance_norm(from_torch.T[None])[0].T.numpy()
 
 
 def on_trial(norm) -> dict[str, bool]:
@@ -195,10 +196,19 @@ def on_trial(norm) -> dict[str, bool]:
     }
 
 
-verdict("A: layer norm works per feature, across the sequence", on_trial(over_the_sequence), depends_on="the question")
-verdict("B and C: layer norm works per token, across features", on_trial(over_the_features), depends_on="the question")
+verdict(
+    "A: layer norm works per feature, across the sequence",
+    on_trial(over_the_sequence),
+    depends_on="the question",
+)
+verdict(
+    "B and C: layer norm works per token, across features",
+    on_trial(over_the_features),
+    depends_on="the question",
+)
 print(
-    "document A's formula is the framework's instance norm:", np.allclose(over_the_sequence(tokens), framework_instance)
+    "document A's formula is the framework's instance norm:",
+    np.allclose(over_the_sequence(tokens), framework_instance),
 )
 
 # %% [markdown]
@@ -212,8 +222,10 @@ print(
 # eps keeps a token of equal numbers from being divided by 0. For ordinary numbers it hardly matters. Here is one
 # random token of 256 features, scaled from 10⁻⁶ to 1, and the standard deviation of what comes out.
 #
-# **Predict first.** Inside the root, with eps = 1e-5: what is the standard deviation of the result for a token whose
-# entries are around 10⁻⁴?
+# ### Predict first: a tiny token
+#
+# Inside the root, with eps = 1e-5: what is the standard deviation of the result for a token whose entries are around
+# 10⁻⁴? (A token of ordinary size comes out with 1.)
 
 # %%
 my_prediction = None  # a number between 0 and 1
@@ -268,7 +280,8 @@ plots.show(
 #
 # **Contract.** `x` is `(..., feature)`, `gain` is `(feature,)`. No mean is removed anywhere. `eps` stands inside the
 # root. The result keeps the dtype. In **float16** the result must be right even where the squares do not fit: that
-# format ends at 65,504, so raise the numbers to float32 for the arithmetic, and return.
+# format ends at 65,504, so raise the numbers to float32 for the arithmetic, and bring the result back to the dtype
+# of `x`.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -335,7 +348,8 @@ def rms(x: Array) -> Array:
     return normalization.rms_norm(x, ones)
 
 
-print(f"centered token: RMS norm and layer norm differ by {distance(rms(centered), layer(centered)):.1g}")
+apart = distance(rms(centered), layer(centered))
+print(f"centered token: RMS norm and layer norm differ by {apart:.1g}")
 print(f"the token shifted by 5: layer norm moves by {distance(layer(token + 5), layer(token)):.1g}")
 print(f"                        RMS norm moves by   {distance(rms(token + 5), rms(token)):.2g}")
 
@@ -350,7 +364,8 @@ print("300 in float16, squared in float32:", normalization.rms_norm(loud, np.one
 #
 # Document B says that RMS norm reduces computation. The formula certainly has fewer steps. Does it take less time?
 # Two ways to run both norms: line by line, and as one call of the framework. (This trial is about seconds, so its
-# verdict may differ on your machine, and on a busy one the noise can hide a difference.)
+# verdict may differ on your machine, and on a busy one the noise can hide a difference: "refuted" then means "not shown
+# here and now".)
 
 
 # %%
@@ -384,7 +399,8 @@ for name in seconds.names:
 def rms_is_faster(way: str) -> bool:
     """Say whether RMS norm is faster by more than the noise."""
     layer, rms = f"layer norm, {way}", f"RMS norm, {way}"
-    return seconds.differs(size, layer, rms) and seconds.at(rms, size).median < seconds.at(layer, size).median
+    gain = seconds.at(layer, size).median - seconds.at(rms, size).median
+    return seconds.differs(size, layer, rms) and gain > 0
 
 
 print()
@@ -417,8 +433,7 @@ verdict(
 # - **Layer norm** (in transformers) keeps one mean per token.
 # - **Instance norm** keeps one mean per example and feature.
 #
-# **Why it matters.** The axes decide what may influence a result. That is why transformers
-# do without batch norm.
+# **Why it matters.** The axes decide what may influence a result. That is why transformers do without batch norm.
 #
 # **Contract.** `kind` is `"batch"`, `"layer"` or `"instance"`. Return a tuple of the axes that are **averaged over**,
 # in any order, counted from the front or from the end. Any other `kind` raises a `ValueError`.
@@ -507,9 +522,10 @@ verdict(
     {"batch norm": reach["batch", "other positions"] == 0},
     depends_on="the norm",
 )
+both_moved = [(reach["instance", name] > 0, reach["layer", name] > 0) for name in replaced]
 verdict(
     "B: instance norm and layer norm have the same axis",
-    {"what moves their results": all((reach["instance", name] > 0) == (reach["layer", name] > 0) for name in replaced)},
+    {"what moves their results": all(one == other for one, other in both_moved)},
     depends_on="the norm",
 )
 
@@ -527,7 +543,7 @@ verdict(
 # %% [markdown] exercise="repaired_layer_norm" role="header" minutes=12 lines=3 difficulty=2
 # ## Bug hunt: three faults in three lines
 #
-# This function combines the three most frequent faults of layer norms in the wild; the first is document A's formula.
+# This function combines three faults of layer norms that are frequent in the wild; the first is document A's formula.
 # It runs on a square array without complaint. Three users report:
 #
 # 1. "I changed one word, and the vectors of all the other words changed. It is only a norm!"
@@ -632,7 +648,11 @@ def layer_norm_backward(
     along = (g * normalized).mean(axis=-1, keepdims=True)
     grad_x = (g - g.mean(axis=-1, keepdims=True) - normalized * along) / root
     every_token = tuple(range(x.ndim - 1))
-    return grad_x, (grad_output * normalized).sum(axis=every_token), grad_output.sum(axis=every_token)
+    return (
+        grad_x,
+        (grad_output * normalized).sum(axis=every_token),
+        grad_output.sum(axis=every_token),
+    )
     # END SOLUTION
 
 
@@ -667,7 +687,9 @@ reveal(my_prediction, float(np.linalg.norm(grad_x)))
 # %% [markdown]
 # ## Residual connections
 #
-# Now the other half. A residual connection (or skip connection) adds a layer's result to its input: x + f(x).
+# Now the other half. A residual connection (or skip connection) adds a layer's result to its input: x + f(x). What
+# runs from block to block, with something added by each, is called the **stream**.
+#
 # Document A argues with the chain rule. Without it, the gradient that reaches the first layer is a product of
 # Jacobians,
 #
@@ -683,8 +705,8 @@ reveal(my_prediction, float(np.linalg.norm(grad_x)))
 # ### Claim on trial: the product of Jacobians
 #
 # Here are 24 fresh transformer blocks without any skip connection. One stack has no norm either; one has norms; one
-# has norms and weights three times as large. For each, the largest singular value of every block's Jacobian, and the
-# largest of their product.
+# has norms and weights three times as large. For each, the largest singular value of every block's Jacobian (the
+# most by which the block stretches a small change of its input), and the largest of their product.
 
 
 # %%
@@ -693,7 +715,8 @@ def jacobians(kind: str, factor: float) -> list[Float[Tensor, "out in"]]:
     model, digits = fresh_stack(kind, 24, factor, seed=0)
     stream, found = model.embed(digits), []
     for block in model.blocks:
-        found.append(torch.func.jacrev(block)(stream).reshape(stream.numel(), stream.numel()).double())
+        square = torch.func.jacrev(block)(stream).reshape(stream.numel(), stream.numel())
+        found.append(square.double())
         stream = block(stream)
     return found
 
@@ -710,13 +733,19 @@ for name, kind, factor in (
     ("norms and larger weights", "no skip", 3.0),
 ):
     blocks = jacobians(kind, factor)
-    product = largest_stretch(torch.linalg.multi_dot(blocks[::-1]))  # the last block acts last, so it stands first
+    # The last block acts last, so it stands first.
+    product = largest_stretch(torch.linalg.multi_dot(blocks[::-1]))
     stretches = [largest_stretch(jacobian) for jacobian in blocks]
     premise[name], conclusion[name] = max(stretches) < 1, product < 0.01
-    print(f"{name:>25}: per block {min(stretches):.2g} to {max(stretches):.2g}, product of all {product:.1e}")
+    per_block = f"{min(stretches):.2g} to {max(stretches):.2g}"
+    print(f"{name:>25}: per block {per_block}, product of all {product:.1e}")
 
 print()
-verdict("A: the Jacobians of the blocks have singular values below 1", premise, depends_on="norms and weights")
+verdict(
+    "A: the Jacobians of the blocks have singular values below 1",
+    premise,
+    depends_on="norms and weights",
+)
 verdict(
     "A: without residual connections the product all but vanishes (below 0.01)",
     conclusion,
@@ -730,13 +759,14 @@ verdict(
 #
 # ### Claim on trial: document B's gradient of a residual block
 #
-# For y = LayerNorm(x + F(x)) document B gives the gradient as ∂L/∂y · (J_LN ⊙ (1 + J_F)), with an elementwise product
-# ⊙ and the number 1. The chain rule for vectors says J_LN · (I + J_F): a matrix product and the identity **matrix**.
-# Autograd knows.
+# For y = LayerNorm(x + F(x)) document B gives the gradient as ∂L/∂y · (J_LN ⊙ (1 + J_F)), with an elementwise product ⊙
+# and the number 1; J_LN and J_F are the Jacobians of the norm and of F. The chain rule for vectors says J_LN · (I +
+# J_F): a matrix product and the identity **matrix**. Autograd knows.
 
 # %%
 torch.manual_seed(0)
-sublayer = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Linear(12, 6)).double().requires_grad_(False)
+sublayer = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Linear(12, 6))
+sublayer.double().requires_grad_(False)
 norm = nn.LayerNorm(6).double().requires_grad_(False)
 x = torch.randn(6, dtype=torch.float64)
 
@@ -751,7 +781,11 @@ formulas = {
 for name, formula in formulas.items():
     print(f"{name:>18}: off by {(formula - truth).abs().max().item():.1e}")
 
-print("singular values of J_LN:", [float(f"{value:.2g}") for value in torch.linalg.svdvals(j_ln)], "\n")
+print(
+    "singular values of J_LN:",
+    [float(f"{value:.2g}") for value in torch.linalg.svdvals(j_ln)],
+    "\n",
+)
 verdict(
     "B: the gradient is an elementwise product",
     {name: torch.allclose(formulas[name], truth) for name in ("⊙ with 1", "⊙ with I")},
@@ -761,19 +795,14 @@ verdict(
 # %% [markdown]
 # Look at the singular values of J_LN: two of the six are (nearly) zero. They are the two directions of your stretch
 # exercise, moving all features together and stretching them. A post-norm step sends **everything** through this
-# matrix, the skip path too.
-
-# %% [markdown]
-# Which brings us to the one design decision that document B announces as a diagram: does the norm lie on the skip
-# path?
-
-# %%
-show_norm_flow()
+# matrix, the skip path too. So one design decision is left: does the norm lie on the skip path, or beside it? You build
+# both.
 
 # %% [markdown] exercise="post_norm_step" role="header" minutes=5 lines=1 difficulty=1
 # ## Exercise: post-norm
 #
-# Add, then normalize: norm(x + sublayer(x)). This is the "Add & Norm" of the original transformer's figure.
+# Add what the sublayer makes of x to x itself, then normalize the sum. This is the "Add & Norm" of the original
+# transformer's figure.
 #
 # **Why it matters.** It is one line, and the order of its two operations decides how deep a model can be.
 #
@@ -788,6 +817,11 @@ show_norm_flow()
 # <details><summary>Hint 2: the order</summary>
 #
 # The norm has the last word.
+#
+# </details>
+# <details><summary>Hint 3: nearly there</summary>
+#
+# Call `norm` on a sum of two terms. The sublayer reads x as it is.
 #
 # </details>
 
@@ -818,7 +852,8 @@ check(post_norm_step, hidden=True)
 # **Why it matters.** GPT-2, GPT-3, Llama and nearly every large model since 2019 are built this way. The most frequent
 # mistake in real code is to normalize x once, at the top, and then add to the normalized one.
 #
-# **Contract.** As before. The skip path is **not** normalized.
+# **Contract.** As before: `sublayer` and `norm` take a tensor and give one of the same shape, each is used once, and
+# x stays as it was. The skip path is **not** normalized.
 #
 # <details><summary>Hint 1: a test</summary>
 #
@@ -826,6 +861,11 @@ check(post_norm_step, hidden=True)
 #
 # </details>
 # <details><summary>Hint 2: the order</summary>
+#
+# First the norm, then the sublayer, then the sum.
+#
+# </details>
+# <details><summary>Hint 3: nearly there</summary>
 #
 # The sublayer reads `norm(x)`. What is added to its result?
 #
@@ -851,6 +891,13 @@ from autograder import check
 check(pre_norm_step, hidden=True)
 
 # %% [markdown]
+# Document B announces a diagram of this choice. Here are both, side by side. Follow the thick line, the skip path,
+# from x to the top: in which of the two does it meet the norm?
+
+# %%
+show_norm_flow()
+
+# %% [markdown]
 # ### Claim on trial: which one is the original?
 #
 # Document A writes post-norm and calls pre-norm a modern variant. Document B writes post-norm twice, and then says
@@ -860,13 +907,16 @@ check(pre_norm_step, hidden=True)
 
 # %%
 torch.manual_seed(0)
-layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, dim_feedforward=32, dropout=0.0, batch_first=True)
+layer = nn.TransformerEncoderLayer(16, 2, dim_feedforward=32, dropout=0.0, batch_first=True)
 for norm in (layer.norm1, layer.norm2):
     nn.init.normal_(norm.weight)  # a fresh gain of 1 would hide a swapped norm
 x = 1 + 3 * torch.randn(2, 5, 16)
 
 
-def two_steps(step, x: Float[Tensor, "batch sequence d_model"]) -> Float[Tensor, "batch sequence d_model"]:
+def two_steps(
+    step,
+    x: Float[Tensor, "batch sequence d_model"],
+) -> Float[Tensor, "batch sequence d_model"]:
     """Put the layer's own attention and feed-forward part into two steps."""
     x = step(x, lambda inner: layer.self_attn(inner, inner, inner)[0], layer.norm1)
     return step(x, lambda inner: layer.linear2(torch.relu(layer.linear1(inner))), layer.norm2)
@@ -923,7 +973,11 @@ with torch.no_grad():
         print(f"{name:>9}: the stream moved by {(stream - x).abs().max().item():.2f}")
 
 print()
-verdict("C: layers that add nothing keep the representation", kept, depends_on="where the norm stands")
+verdict(
+    "C: layers that add nothing keep the representation",
+    kept,
+    depends_on="where the norm stands",
+)
 
 # %% [markdown] exercise="gradient_norms" role="header" minutes=15 lines=8 difficulty=3
 # ## Exercise: the gradient at every depth
@@ -985,8 +1039,9 @@ check(gradient_norms, hidden=True)
 # ### Predict first: 24 blocks, four designs
 #
 # Four fresh stacks of 24 blocks, with PyTorch's usual initialization: pre-norm, post-norm, norms without skip
-# connections, and skip connections without norms. The gradient is measured from the readout back. At the **first**
-# block of the stack without skip connections, which fraction of it is left?
+# connections, and skip connections without norms. A random weighing of all numbers that leave the stack is the
+# **readout**, and its gradient at the end of the stack counts as 1. What is left of it at the **first** block of the
+# stack without skip connections?
 
 # %%
 my_prediction = None  # a number between 0 and 1
@@ -1017,9 +1072,10 @@ plots.line_plot(
 plots.show(left.figure)
 
 # %% [markdown]
-# Left, the gradient. Right, the **variety**: the share of the tokens that is not common to all of them. Without skip
-# connections attention averages the tokens again and again, and after a few blocks all tokens are **equal** (Dong et
-# al. 2021). Then no gradient helps: where all tokens are the same, there is nothing to read.
+# Left, the gradient. Right, the **variety**: take the mean of all tokens away from each, and see what share of their
+# length is left. It is 0 when all tokens are equal. Without skip connections attention averages the tokens again and
+# again, and after a few blocks all tokens are **equal** (Dong et al. 2021). Then no gradient helps: where all tokens
+# are the same, there is nothing to read.
 #
 # In the explorer below, set the weights to 3 times. The gradient without skip connections is now as good as any. Then
 # switch to "variety". (Move through the controls with the Tab key, and change them with the arrow keys.)
@@ -1038,8 +1094,9 @@ depth_explorer()
 # ### Claims on trial: the identity path, and "attenuation beyond 24 layers"
 #
 # Document A: the residual term contributes "the identity matrix", so that gradients "flow directly through". How much
-# of an identity is in ∂x⁽ᴸ⁾/∂x⁽⁰⁾? Its trace, divided by its size, is 1 for the identity. Document B adds that
-# "despite residual connections", models with more than 24 layers suffer from "gradient attenuation".
+# of an identity is in $\partial x^{(L)} / \partial x^{(0)}$? The trace (the sum of the diagonal), divided by the number
+# of rows, is 1 for the identity. Document B adds that "despite residual connections", models with more than 24 layers
+# suffer from "gradient attenuation".
 
 # %%
 SEEDS = (0, 1, 2)
@@ -1051,7 +1108,11 @@ shares = {
 }
 plots.show(
     plots.line_plot(
-        depths, shares, xlabel="blocks", ylabel="share of the identity", title="The identity path (mean of 3 seeds)"
+        depths,
+        shares,
+        xlabel="blocks",
+        ylabel="share of the identity",
+        title=f"The identity path (seeds averaged: {len(seeds_used)})",
     )
 )
 verdict(
@@ -1071,13 +1132,15 @@ def first_gradient(kind: str, depth: int) -> float:
 
 
 gradient_at = {
-    kind: {depth: first_gradient(kind, depth) for depth in (6, 24, 48)} for kind in ("pre-norm", "post-norm")
+    kind: {depth: first_gradient(kind, depth) for depth in (6, 24, 48)}
+    for kind in ("pre-norm", "post-norm")  # the two with a skip path and norms
 }
 for kind, measured in gradient_at.items():
-    print(f"{kind:>9}: " + ", ".join(f"{depth} blocks {value:.2f}" for depth, value in measured.items()))
+    told = ", ".join(f"{depth} blocks {value:.2f}" for depth, value in measured.items())
+    print(f"{kind:>9}: {told}")
 print()
 verdict(
-    "B: beyond 24 layers the first block's gradient attenuates despite residuals (at 48, below half of that at 6)",
+    "B: beyond 24 layers gradients attenuate despite residuals (48 layers: below half of 6 layers)",
     {kind: measured[48] < measured[6] / 2 for kind, measured in gradient_at.items()},
     depends_on="where the norm stands",
 )
@@ -1098,7 +1161,7 @@ verdict(
 # %% [markdown] exercise="dropout" role="header" minutes=10 lines=5 difficulty=2
 # ## Exercise: dropout
 #
-# The last row of document A's table. In training, put each entry to 0 with probability p; in use, change nothing.
+# The last row of document A's table. In training, set each entry to 0 with probability p; in use, change nothing.
 #
 # **Why it matters.** A transformer has dropout on its embeddings, on its attention weights and on every sublayer's
 # output, just before the residual sum. Forgetting to switch it off is a classic: the model answers, a little worse,
@@ -1159,16 +1222,18 @@ check(dropout, hidden=True)
 generator = torch.Generator().manual_seed(0)
 x = torch.tensor([1.0, -2.0, 3.0])
 draws = torch.stack([residual.dropout(x, 0.3, True, generator) for _ in range(4000)])
-print("mean of 4000 draws:", [round(value, 2) for value in draws.mean(0).tolist()], " x:", x.tolist())
+mean = [round(value, 2) for value in draws.mean(0).tolist()]
+print("mean of 4000 draws:", mean, " x:", x.tolist())
 
 torch.manual_seed(0)
-layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, dim_feedforward=32, dropout=0.1, batch_first=True)
+layer = nn.TransformerEncoderLayer(16, 2, dim_feedforward=32, dropout=0.1, batch_first=True)
 tokens = torch.randn(1, 5, 16)
 with torch.no_grad():
     apart = (layer(tokens) - layer(tokens)).abs().max().item()  # a new module is in training mode
     layer.eval()
     apart_in_use = (layer(tokens) - layer(tokens)).abs().max().item()
-print(f"two answers to one question: {apart:.2f} apart in training mode, {apart_in_use:.2f} after eval()")
+print(f"two answers to one question: {apart:.2f} apart in training mode,")
+print(f"                             {apart_in_use:.2f} apart after eval()")
 
 weights = torch.softmax(torch.randn(4, 20, generator=generator), dim=-1)
 print(
@@ -1190,7 +1255,8 @@ print(
 
 # %% long=true
 RATE = 0.003
-shallow = {kind: train_deep_reverser(kind, num_layers=6, learning_rate=RATE).accuracy for kind in KINDS}
+runs = {kind: train_deep_reverser(kind, num_layers=6, learning_rate=RATE) for kind in KINDS}
+shallow = {kind: run.accuracy for kind, run in runs.items()}
 for kind, accuracy in shallow.items():
     print(f"{kind:>9}, 6 layers: {accuracy:.1%} of the digits right")
 
@@ -1265,15 +1331,19 @@ verdict(
 # %%
 table = results.load("norm_placement")
 rates = sorted({row["rate"] for row in table["rows"]})
-mean_accuracy = {(row["variant"], row["depth"], row["rate"]): np.mean(row["accuracies"]) for row in table["rows"]}
+mean_accuracy = {
+    (row["variant"], row["depth"], row["rate"]): np.mean(row["accuracies"])
+    for row in table["rows"]  # one row per design, depth and rate
+}
 grid_depths = sorted({row["depth"] for row in table["rows"]})
 variants = list(dict.fromkeys(row["variant"] for row in table["rows"]))
 
 print(f"{table['task']}; mean of seeds {table['seeds']}; {table['cpu_seconds']} CPU-seconds\n")
 for rate in rates:
-    print(f"rate {rate:g}" + " " * 14 + "".join(f"{depth:4d} layers" for depth in grid_depths))
+    print(f"{f'rate {rate:g}':>20}" + "".join(f"{depth:>4} layers" for depth in grid_depths))
     for variant in variants:
-        print(f"{variant:>20}" + "".join(f"{mean_accuracy[variant, depth, rate]:11.2f}" for depth in grid_depths))
+        found = [mean_accuracy[variant, depth, rate] for depth in grid_depths]
+        print(f"{variant:>20}" + "".join(f"{share:11.2f}" for share in found))
     print()
 
 # %% [markdown]
@@ -1281,7 +1351,7 @@ for rate in rates:
 
 # %%
 verdict(
-    'A: residual connections are "essential for > 6 layers" (without them: below 0.8 at every rate)',
+    'A: residuals are "essential for > 6 layers" (without them: below 0.8 at every rate)',
     {
         f"{depth} layers": all(mean_accuracy["no skip", depth, rate] < 0.8 for rate in rates)
         for depth in grid_depths
@@ -1306,8 +1376,11 @@ def highest_rate(variant: str, depth: int) -> float:
 
 
 verdict(
-    "A: norms allow higher learning rates (the highest rate that reaches 0.9, pre-norm against no norm)",
-    {f"{depth} layers": highest_rate("pre-norm", depth) > highest_rate("no norm", depth) for depth in grid_depths},
+    "A: norms allow higher learning rates (the highest that reaches 0.9, pre-norm against no norm)",
+    {
+        f"{depth} layers": highest_rate("pre-norm", depth) > highest_rate("no norm", depth)
+        for depth in grid_depths  # from shallow to deep
+    },
     depends_on="the depth",
 )
 
@@ -1353,9 +1426,10 @@ verdict(
 # that are too large; numbers from this chapter; two remedies that fit them; and what stays open.
 
 # %%
-# Room for a measurement of your own: for example, the signals of a fresh post-norm stack of 32 blocks.
+# Room for a measurement of your own. For example: the signals of a fresh post-norm stack.
 fresh = measure_signals("post-norm", num_layers=32)
-print(f"gradient at the first block {fresh.gradients[0]:.2f}, variety at the end {fresh.varieties[-1]:.2f}")
+print(f"gradient at the first block {fresh.gradients[0]:.2f}")
+print(f"variety at the end {fresh.varieties[-1]:.2f}")
 
 # %% [markdown] exercise="deep_post_norm" role="written" points=4
 # **Model answer.** First I would measure, on the fresh model, the gradient at every block's input, the variety of the
@@ -1397,7 +1471,7 @@ print(f"gradient at the first block {fresh.gradients[0]:.2f}, variety at the end
 
 # %%
 torch.manual_seed(0)
-layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, dim_feedforward=32, dropout=0.0, batch_first=True)
+layer = nn.TransformerEncoderLayer(16, 2, dim_feedforward=32, dropout=0.0, batch_first=True)
 x = 1 + 3 * torch.randn(2, 5, 16)
 
 
@@ -1411,7 +1485,11 @@ try:
     with torch.no_grad():
         for norm_first, step in ((False, post_norm_step), (True, pre_norm_step)):
             layer.norm_first = norm_first
-            attended = step(x, lambda inner: layer.self_attn(inner, inner, inner)[0], with_your_layer_norm(layer.norm1))
+            attended = step(
+                x,
+                lambda inner: layer.self_attn(inner, inner, inner)[0],
+                with_your_layer_norm(layer.norm1),
+            )
             output = step(
                 attended,
                 lambda inner: layer.linear2(torch.relu(layer.linear1(inner))),

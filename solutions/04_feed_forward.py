@@ -79,7 +79,7 @@ Array = np.ndarray
 
 
 # %%
-def forgetful_ffn(x: Float[Array, "token d_model"], d_ff: int, generator: np.random.Generator) -> Array:
+def forgetful_ffn(x: Float[Array, "token d_model"], d_ff: int, generator) -> Array:
     """Do what document A's function does: new random weights at every call."""
     hidden = np.maximum(0, x @ generator.normal(size=(x.shape[-1], d_ff)))
     return hidden @ generator.normal(size=(d_ff, x.shape[-1]))
@@ -91,7 +91,10 @@ generator = np.random.default_rng(0)
 tokens = generator.normal(size=(4, 768))
 first_call = forgetful_ffn(tokens, 3072, generator)
 reveal(my_prediction, first_call.std())
-print("the same tokens again give the same output:", np.allclose(forgetful_ffn(tokens, 3072, generator), first_call))
+print(
+    "the same tokens again give the same output:",
+    np.allclose(forgetful_ffn(tokens, 3072, generator), first_call),
+)
 
 # %% [markdown]
 # Two faults, both good teachers. The function remembers nothing between calls, so there is nothing to train: weights
@@ -111,7 +114,7 @@ w_1, b_1 = generator.normal(size=(d_model, d_ff)), generator.normal(size=d_ff)
 w_2, b_2 = generator.normal(size=(d_ff, d_model)), generator.normal(size=d_model)
 x = generator.normal(size=(7, d_model))
 
-in_two_steps = feed_forward.position_wise_ffn(x, w_1, b_1, w_2, b_2, activation=lambda hidden: hidden)
+in_two_steps = feed_forward.position_wise_ffn(x, w_1, b_1, w_2, b_2, lambda hidden: hidden)
 in_one_step = x @ (w_1 @ w_2) + (b_1 @ w_2 + b_2)
 assert np.allclose(in_two_steps, in_one_step)
 print(f"{w_1.size + w_2.size} weights without a bend do what {d_model**2} weights do")
@@ -119,14 +122,19 @@ print(f"{w_1.size + w_2.size} weights without a bend do what {d_model**2} weight
 # %% [markdown]
 # The paper's bend is ReLU, max(0, x). BERT and GPT use GELU, which document B defines as x Φ(x), where Φ(x) is the
 # share of a standard normal distribution that lies below x. Document B names ReLU in two of its sections and GELU
-# in a third; both are right, for different models.
+# in a third; both are right, for different models. SiLU, x · sigmoid(x), comes back in a later exercise. On the right
+# are two formulas that are used in place of GELU: how far from it are they?
 
 # %%
 grid = np.linspace(-4, 4, 81)
 left, right = plots.panels(2)
 plots.line_plot(
     grid,
-    {"ReLU": feed_forward.relu(grid), "GELU": feed_forward.gelu(grid), "SiLU": grid / (1 + np.exp(-grid))},
+    {
+        "ReLU": feed_forward.relu(grid),
+        "GELU": feed_forward.gelu(grid),
+        "SiLU": grid / (1 + np.exp(-grid)),
+    },
     xlabel="x",
     ylabel="activation",
     title="Three bends",
@@ -157,7 +165,7 @@ plots.show(left.figure)
 #
 # **Contract.** An array of any shape; the result has its shape and its dtype, float32 as well as float64. The form
 # above is the definition; the form with tanh passes too, since the check allows a distance of 0.001. x ·
-# sigmoid(1.702 x) does not.
+# sigmoid(1.702 x) does not. Build it yourself: PyTorch's ready `gelu` is refused.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -287,7 +295,8 @@ feed_forward_explorer()
 # Three ways to say the same thing, each with its test. Change one token, and no other output moves. Reorder the
 # tokens, and the outputs are reordered in the same way. And the network equals two **convolutions of width 1**,
 # which is how the paper describes it in one of its sentences. Document B writes of "positional invariance". That
-# word would mean that reordering the tokens changes **nothing**.
+# word would mean that reordering the tokens changes **nothing**. Where the outputs follow the tokens into the new
+# order, the word is **equivariance**.
 
 # %%
 network = (w_1, b_1, w_2, b_2, feed_forward.gelu)
@@ -302,12 +311,21 @@ order = np.random.default_rng(2).permutation(len(x))
 reordered = feed_forward.position_wise_ffn(x[order], *network)
 
 channels = torch.from_numpy(x.T)[None]  # a convolution wants (batch, channels, places)
-up = nn.functional.conv1d(channels, torch.from_numpy(w_1.T)[..., None], torch.from_numpy(b_1))
-down = nn.functional.conv1d(nn.functional.gelu(up), torch.from_numpy(w_2.T)[..., None], torch.from_numpy(b_2))
+kernel_1, kernel_2 = (torch.from_numpy(w.T)[..., None] for w in (w_1, w_2))
+up = nn.functional.conv1d(channels, kernel_1, torch.from_numpy(b_1))
+down = nn.functional.conv1d(nn.functional.gelu(up), kernel_2, torch.from_numpy(b_2))
 assert np.allclose(down[0].T.numpy(), outputs)
 print("two convolutions of width 1 give the same numbers")
-verdict("the network is invariant under reordering", {"FFN": np.allclose(reordered, outputs)}, depends_on="the order")
-verdict("it is equivariant", {"FFN": np.allclose(reordered, outputs[order])}, depends_on="the order")
+verdict(
+    "the network is invariant under reordering",
+    {"FFN": np.allclose(reordered, outputs)},
+    depends_on="the order",
+)
+verdict(
+    "the network is equivariant under reordering",
+    {"FFN": np.allclose(reordered, outputs[order])},
+    depends_on="the order",
+)
 
 # %% [markdown]
 # So a feed-forward network knows its token and nothing else. Whatever it needs from other tokens, attention must
@@ -315,8 +333,8 @@ verdict("it is equivariant", {"FFN": np.allclose(reordered, outputs[order])}, de
 #
 # ## The first weights
 #
-# Document A's function showed what careless weights do: after one network the numbers are hundreds of times too
-# large. Glorot and Bengio asked for which scale a layer keeps the size of what flows through it. Forward, each
+# Document A's function showed what careless weights do: after one network the numbers are about a thousand times
+# too large. Glorot and Bengio asked for which scale a layer keeps the size of what flows through it. Forward, each
 # output sums d_in products, so the variance of a weight should be 1/d_in. Backward, each gradient sums d_out
 # products, so it should be 1/d_out. Both at once is possible only for square matrices; the compromise is the mean
 # of the two sizes:
@@ -334,7 +352,8 @@ verdict("it is equivariant", {"FFN": np.allclose(reordered, outputs[order])}, de
 # **Why it matters.** `nn.init.xavier_uniform_` is this formula, and `nn.Transformer` calls it on all its matrices.
 # Xavier is Glorot's first name, and both names are in use.
 #
-# **Contract.** Two whole numbers of at least 1 and a gain; return the bound b as a float.
+# **Contract.** `d_in` and `d_out` are whole numbers of at least 1, `gain` is a float. Return the bound b as a float,
+# by the formula: `nn.init` is refused.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -388,8 +407,8 @@ def root_mean_square(x: Float[Array, "..."]) -> float:
     return float(np.sqrt((x**2).mean()))
 
 
-def sizes_through_depth(activation, gain: float, residual: bool = False, layers: int = 30) -> list[float]:
-    """Send tokens through fresh layers and measure them after each; with `residual` as pre-norm steps."""
+def sizes_through_depth(activation, gain, residual=False, layers=30) -> list[float]:
+    """Measure tokens after each of many fresh layers; with `residual` these are pre-norm steps."""
     generator, width = np.random.default_rng(3), 256
     bound = feed_forward.xavier_uniform_bound(width, width, gain)
     x = generator.normal(size=(64, width))
@@ -416,7 +435,8 @@ except ValueError as error:
 
 normal = np.random.default_rng(4).normal(size=1_000_000)
 gelu_gain = 1 / root_mean_square(feed_forward.gelu(normal))
-print(f"measured gain of GELU {gelu_gain:.3f}, of ReLU {1 / root_mean_square(feed_forward.relu(normal)):.3f}")
+relu_gain = 1 / root_mean_square(feed_forward.relu(normal))
+print(f"measured gain of GELU {gelu_gain:.3f}, of ReLU {relu_gain:.3f}")
 
 own_gain = sizes_through_depth(feed_forward.gelu, gelu_gain)
 blocks_plain = sizes_through_depth(feed_forward.gelu, 1.0, residual=True)
@@ -426,7 +446,11 @@ left, right = plots.panels(2)
 depths = list(range(31))
 plots.line_plot(
     depths,
-    {"gain 1": plain, "gain √2": sizes_through_depth(feed_forward.gelu, math.sqrt(2)), "GELU's gain": own_gain},
+    {
+        "gain 1": plain,
+        "gain √2": sizes_through_depth(feed_forward.gelu, math.sqrt(2)),
+        "GELU's gain": own_gain,
+    },
     xlabel="layer",
     ylabel="root mean square",
     title="Layers and GELU alone",
@@ -445,7 +469,11 @@ plots.line_plot(
 plots.show(left.figure)
 
 # %%
-verdict("the framework knows a gain for GELU", {"PyTorch": table_gain is not None}, depends_on="the framework")
+verdict(
+    "the framework knows a gain for GELU",
+    {"PyTorch": table_gain is not None},
+    depends_on="the framework",
+)
 verdict(
     "the gain adjusted for GELU keeps the size within a factor of 2",
     {f"layer {depth}": 0.5 < own_gain[depth] < 2 for depth in (1, 5, 10, 20, 30)},
@@ -461,10 +489,10 @@ verdict(
 )
 
 # %% [markdown]
-# With gain 1 the signal dies within a few layers. With GELU's own gain it lives, but not forever: GELU's loss
-# depends on the size of its input, so a stack that has drifted a little drifts on. In a block neither matters much,
-# because the norm sets the size of what each layer reads (chapter 3). That is why practice can be so relaxed about
-# it.
+# With gain 1 the signal loses about half of its size in every layer. With GELU's own gain it lives, but does not
+# keep its size: what GELU takes away depends on the size of its input, so a stack that has drifted a little drifts
+# on. In a block neither matters much, because the norm sets the size of what each layer reads (chapter 3). That is
+# why practice can be so relaxed about it.
 #
 # > **Paper and practice: a plain 0.02.** BERT and GPT-2 draw weights from a normal distribution with standard
 # > deviation 0.02, whatever their shape. For BERT base's layer from 768 to 3072 the formula gives nearly the same
@@ -735,11 +763,12 @@ def counted_flops(sequence: int, d_model: int) -> dict[str, int]:
     with FlopCounterMode(display=False) as counter:
         counted(torch.empty(1, sequence, d_model, device="meta"))
     by_module = {name: sum(counts.values()) for name, counts in counter.get_flop_counts().items()}
-    projections = sum(by_module[f"TransformerBlock.attention.{name}"] for name in ("w_q", "w_k", "w_v", "w_o"))
+    attention, network = "TransformerBlock.attention", "TransformerBlock.ffn"
+    projections = sum(by_module[f"{attention}.{name}"] for name in ("w_q", "w_k", "w_v", "w_o"))
     return {
         "projections": projections,
-        "n² products": by_module["TransformerBlock.attention"] - projections,
-        "feed-forward": by_module["TransformerBlock.ffn"],
+        "n² products": by_module[attention] - projections,
+        "feed-forward": by_module[network],
     }
 
 
@@ -748,7 +777,10 @@ my_prediction = None  # a number of tokens
 _, formula = feed_forward.feed_forward_cost(512, 768, 3072)
 assert counted_flops(512, 768)["feed-forward"] == formula
 costs = {n: counted_flops(n, 768) for n in range(256, 8193, 256)}
-reveal(my_prediction, next(n for n, cost in costs.items() if cost["n² products"] >= cost["feed-forward"]))
+reveal(
+    my_prediction,
+    next(n for n, cost in costs.items() if cost["n² products"] >= cost["feed-forward"]),
+)
 
 # %% [markdown]
 # The answer in general: the n² products cost 4n²d, the projections 8nd², and the network 16nd² when d_ff = 4d. The
@@ -773,10 +805,11 @@ plots.show(
     )
 )
 largest = {ratio: max(shares[ratio], key=shares[ratio].__getitem__) for ratio in RATIOS}
-tied = {ratio: math.isclose(shares[ratio]["n² products"], shares[ratio]["feed-forward"]) for ratio in RATIOS}
+largest[4] = "a tie"  # at n = 4d the network and the n² products cost exactly the same
+assert shares[4]["n² products"] == shares[4]["feed-forward"]
 verdict(
     "for n > d the feed-forward network is the largest part",
-    {f"n = {ratio:g}d": largest[ratio] == "feed-forward" and not tied[ratio] for ratio in RATIOS if ratio > 1},
+    {f"n = {ratio:g}d": largest[ratio] == "feed-forward" for ratio in RATIOS if ratio > 1},
     depends_on="n/d",
 )
 verdict(
@@ -792,14 +825,15 @@ verdict(
 
 # %% [markdown]
 # The document has the direction the wrong way round: the network dominates in **short** sequences. The n² products
-# overtake it at n = 4d and everything else together at n = 6d. Where do real models stand? (Sequence lengths and
-# widths are those of the papers.)
+# draw level with it at n = 4d, and with everything else together at n = 6d. Where do real models stand? (Sequence
+# lengths and widths are those of the papers.)
 
 # %%
 for name, n, d in (("BERT base", 512, 768), ("GPT-2 small", 1024, 768), ("GPT-3", 2048, 12_288)):
     _, network_flops = feed_forward.feed_forward_cost(n, d, 4 * d)
     total = network_flops + 8 * n * d**2 + 4 * n**2 * d
-    print(f"{name:>12}: n/d = {n / d:.2f}, network {network_flops / total:.0%}, n² products {4 * n**2 * d / total:.0%}")
+    network, products = network_flops / total, 4 * n**2 * d / total
+    print(f"{name:>12}: n/d = {n / d:.2f}, network {network:.0%}, n² products {products:.0%}")
 
 # %% [markdown]
 # > **Paper and practice: counts and clocks.** FLOPs say what must be computed, not how long it takes. The n²
@@ -818,7 +852,7 @@ for name, n, d in (("BERT base", 512, 768), ("GPT-2 small", 1024, 768), ("GPT-3"
 # How much of what a block can learn does it owe to this network? The task: 48 subjects, 24 relations, and for each
 # of the 1152 pairs one of 24 objects, drawn at random. Nothing follows from anything, so every fact must be
 # **stored**. The model reads two tokens, subject and relation, and names the object. It is one post-norm block (you
-# build it in the next section), 16 features wide, with two heads and 64 hidden units; a linear layer reads the last
+# build it later in this chapter), 16 features wide, with two heads and 64 hidden units; a linear layer reads the last
 # token.
 
 # %%
@@ -832,14 +866,14 @@ def known(model: nn.Module) -> Tensor:
         return model(pairs).argmax(dim=-1) == objects
 
 
-def fresh(seed: int = 0, d_model: int = WIDTH, d_ff: int = 4 * WIDTH, activation: str = "relu") -> FactRecall:
+def fresh(seed=0, d_model=WIDTH, d_ff=4 * WIDTH, activation="relu") -> FactRecall:
     """Make an untrained model; the seed makes every run the same on one machine."""
     torch.manual_seed(seed)
-    return FactRecall(SUBJECTS, RELATIONS, OBJECTS, d_model=d_model, d_ff=d_ff, activation=activation)
+    return FactRecall(SUBJECTS, RELATIONS, OBJECTS, d_model, d_ff=d_ff, activation=activation)
 
 
 def learn(model: FactRecall) -> float:
-    """Train on the whole table in every step, and return the share of facts that the model knows then."""
+    """Train on the whole table in every step; return the share of facts known afterwards."""
     train(model, itertools.repeat((pairs, objects)), steps=STEPS, learning_rate=0.01)
     return known(model).double().mean().item()
 
@@ -919,8 +953,8 @@ class EvenAttention(multi_head.MultiHeadAttention):
     def forward(self, query, key, value, mask=None):
         """Return the mean of the values for every query, and even weights."""
         mean = self.w_o(self.w_v(value)).mean(dim=1, keepdim=True)
-        even = torch.full((len(query), self.num_heads, query.shape[1], key.shape[1]), 1 / key.shape[1])
-        return mean.expand_as(query), even
+        n_q, n_k = query.shape[1], key.shape[1]
+        return mean.expand_as(query), torch.full((len(query), self.num_heads, n_q, n_k), 1 / n_k)
 
 
 even_alone, even_with_network = fresh(), fresh()
@@ -928,7 +962,8 @@ for model in (even_alone, even_with_network):
     model.block.attention = EvenAttention(WIDTH, num_heads=2)
 even_alone.block.ffn = Nothing()
 share_even_alone, share_even_with_network = learn(even_alone), learn(even_with_network)
-print(f"even attention alone: {share_even_alone:.1%}; with the network: {share_even_with_network:.1%}")
+print(f"even attention alone:             {share_even_alone:.1%} of the facts")
+print(f"even attention with the network:  {share_even_with_network:.1%}\n")
 verdict(
     "without a feed-forward network less than half of the facts are learned",
     {"softmax attention": share_without < 0.5, "even attention": share_even_alone < 0.5},
@@ -969,10 +1004,11 @@ results = {name: [learn(make(seed)) for seed in range(3)] for name, make in make
 
 # %%
 for name, found in results.items():
-    print(f"{name:>7}: " + ", ".join(f"{share:.1%}" for share in found) + f"; mean {np.mean(found):.1%}")
+    by_seed = ", ".join(f"{share:.1%}" for share in found)
+    print(f"{name:>7}: {by_seed}; mean {np.mean(found):.1%}")
 spread = max(np.ptp(found) for found in results.values())
 between = np.ptp([np.mean(found) for found in results.values()])
-print(f"largest difference between seeds {spread:.1%}, between the activations' means {between:.1%}\n")
+print(f"largest difference between seeds {spread:.1%}, between mean shares {between:.1%}\n")
 for better, worse in (("GELU", "ReLU"), ("SwiGLU", "ReLU"), ("SwiGLU", "GELU")):
     verdict(
         f"{better} knows more facts than {worse}",
@@ -999,17 +1035,23 @@ for (d_model, d_ff), share in sizes.items():
     model = fresh(d_model=d_model, d_ff=d_ff)
     sizes[d_model, d_ff] = learn(model) if share is None else share
     count = sum(weight.numel() for weight in model.parameters())
-    print(f"d_model {d_model}, ratio {d_ff / d_model:.1f}, {count} parameters: {sizes[d_model, d_ff]:.1%}\n")
+    known_now = f"{sizes[d_model, d_ff]:.1%} of the facts"
+    print(f"d_model {d_model}, ratio {d_ff / d_model:4.1f}, {count} parameters: {known_now}")
 
+print()
 verdict(
     "no ratio is better than 4 by more than the seeds differ",
-    {f"{d_ff / d_model:.1f}": share <= share_with_network + spread for (d_model, d_ff), share in sizes.items()},
+    {
+        f"ratio {d_ff / d_model:.1f}": share <= share_with_network + spread
+        for (d_model, d_ff), share in sizes.items()
+        if d_model != WIDTH
+    },
     depends_on="the ratio",
 )
 verdict(
     "a ratio of 4 is better than this one by more than the seeds differ",
     {
-        f"{d_ff / d_model:.1f}": share < share_with_network - spread
+        f"ratio {d_ff / d_model:.1f}": share < share_with_network - spread
         for (d_model, d_ff), share in sizes.items()
         if d_model != WIDTH
     },
@@ -1023,14 +1065,14 @@ verdict(
 #
 # ## Dead units
 #
-# A ReLU unit that is below 0 for **every** token says 0 always. Its slope is 0 too, so no gradient reaches its
-# weights: it is dead and cannot come back. In our trained model, how many units are dead, and how often does a
-# living one speak?
+# A ReLU unit whose input is below 0 for **every** token always says 0. Its slope is 0 too, so no gradient reaches
+# its own weights. Such a unit is called dead. In our trained model, how many units are dead, and for what share of
+# the facts does a unit speak?
 
 
 # %%
 def dead_units(model: FactRecall) -> tuple[int, float]:
-    """Count the hidden units that are never above 0, and the share of (fact, unit) pairs that are."""
+    """Count the units never above 0; give the share of (fact, unit) pairs that are above 0."""
     with torch.no_grad():
         hidden = model.block.ffn.hidden(model.mixed(pairs))
     return int((hidden.amax(dim=0) <= 0).sum()), (hidden > 0).double().mean().item()
@@ -1044,7 +1086,8 @@ print(f"{dead} of {4 * WIDTH} ReLU units are dead; a unit speaks for {speaking:.
 # at −3, so far down that no fact reaches any unit. Then the model trains as before, once with ReLU and once with
 # GELU.
 #
-# **Predict first.** How many of the 64 ReLU units are still dead after training?
+# **Predict first.** How many of the 64 ReLU units are still dead after training? Their own weights stand still, but
+# attention and norm in front of them learn on, and could move the tokens to where a unit hears them.
 
 # %%
 my_prediction = None  # a number of units
@@ -1057,7 +1100,8 @@ for activation in ("relu", "gelu"):
     pushed[activation] = (before, learn(model), *dead_units(model))
 reveal(my_prediction, pushed["relu"][2])
 for activation, (before, share, after, _) in pushed.items():
-    print(f"{activation}: {before} of 64 never above 0 at the start, {after} after training; {share:.1%} of the facts")
+    units = f"{before} of 64 never above 0 at the start, {after} after training"
+    print(f"{activation}: {units}; {share:.1%} of the facts")
 
 # %%
 plots.show(
@@ -1074,7 +1118,8 @@ plots.show(
 )
 
 # %% [markdown]
-# The pushed ReLU network never says anything, and the model knows about as much as one without a network. GELU's
+# Not one ReLU unit came back: while all are silent, nothing tells the layers in front to wake them. The pushed
+# network never says anything, and the model knows about as much as one without a network. GELU's
 # slope at −3 is tiny, but not 0: enough for most of its units to find their way back. That, more than a last
 # percent of accuracy, is a reason for a smooth bend.
 #
@@ -1089,19 +1134,20 @@ plots.show(
 # W₂, we should be able to **edit** one. Take a fact that the model knows, and the hidden units h that it excites.
 # Adding c · δ hᵀ to the second layer moves the output for this h in the direction δ, and we choose δ so that
 # another object wins. The catch: every other fact with a similar h moves too. The second edit first divides out
-# what all facts share, by the inverse of the mean of h hᵀ, as ROME does in language models (Meng et al. 2022).
+# what all facts share, by the inverse of the mean of h hᵀ, as the method ROME does in language models (Meng et al.
+# 2022).
 
 # %%
 reads = with_relu.mixed(pairs).detach()  # what the network reads for each fact
-ffn = with_relu.block.ffn
+ffn, second = with_relu.block.ffn, with_relu.block.ffn.linear_2
 hidden = ffn.hidden(reads).detach()  # (fact, unit)
-writes = ffn.linear_2.weight.T.detach()  # (unit, d_model): what each unit writes
+writes = second.weight.T.detach()  # (unit, d_model): what each unit writes
 contributions = hidden[..., None] * writes  # (fact, unit, d_model)
-assert torch.allclose(contributions.sum(dim=1) + ffn.linear_2.bias, ffn(reads), atol=1e-4)
+assert torch.allclose(contributions.sum(dim=1) + second.bias, ffn(reads), atol=1e-4)
 
 
 def edited(model: FactRecall, fact: int, wanted: int, key: Tensor) -> FactRecall:
-    """Copy a model and change its second layer along `key` until it names another object for one fact."""
+    """Copy a model and change its second layer along `key` until one fact has another object."""
     changed = copy.deepcopy(model)
     weight = changed.block.ffn.linear_2.weight
     with torch.no_grad():
@@ -1114,19 +1160,23 @@ def edited(model: FactRecall, fact: int, wanted: int, key: Tensor) -> FactRecall
     return changed
 
 
-shared = hidden.T @ hidden / len(hidden) + 0.01 * torch.eye(hidden.shape[1])  # a little more than 0, to be invertible
+shared = hidden.T @ hidden / len(hidden)
+shared += 0.01 * torch.eye(len(shared))  # units that never speak would make it singular
 side_effects = {"plain": [], "shared part\nremoved": []}
+taken = []
 for fact in range(100, 1100, 200):
     wanted = (int(objects[fact]) + 7) % OBJECTS
     keys = (hidden[fact], torch.linalg.solve(shared, hidden[fact]))
     for name, key in zip(side_effects, keys, strict=True):
         after = edited(with_relu, fact, wanted, key)
+        taken.append(after(pairs[fact, None]).argmax().item() == wanted)
         lost = known(with_relu) & ~known(after)
         side_effects[name].append(int(lost.sum()) - int(lost[fact]))
+print(f"{sum(taken)} of {len(taken)} edits make the model name the new object")
 plots.show(
     plots.bar_plot(
         {name: float(np.mean(found)) for name, found in side_effects.items()},
-        ylabel="other facts lost",
+        ylabel=f"other facts lost, of {len(pairs) - 1}",
         title="One fact edited, mean of five edits",
     )
 )
@@ -1195,7 +1245,12 @@ class TransformerBlock(nn.Module):
 
     # BEGIN SOLUTION
     def __init__(
-        self, d_model: int, num_heads: int, d_ff: int, norm_first: bool = False, activation: str = "relu"
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm_first: bool = False,
+        activation: str = "relu",
     ) -> None:
         super().__init__()
         self.norm_first = norm_first
@@ -1217,7 +1272,12 @@ class TransformerBlock(nn.Module):
     # END SOLUTION
     # BEGIN STARTER
     # def __init__(
-    #     self, d_model: int, num_heads: int, d_ff: int, norm_first: bool = False, activation: str = "relu"
+    #     self,
+    #     d_model: int,
+    #     num_heads: int,
+    #     d_ff: int,
+    #     norm_first: bool = False,
+    #     activation: str = "relu",
     # ) -> None:
     #     super().__init__()
     #     raise NotImplementedError()
@@ -1251,7 +1311,7 @@ tokens = torch.randn(2, 10, 32, dtype=torch.float64)
 future = torch.ones(10, 10, dtype=torch.bool).triu(1)  # True hides
 for norm_first in (False, True):
     for activation in ("relu", "gelu"):
-        ours = block.TransformerBlock(32, 4, 128, norm_first=norm_first, activation=activation).double()
+        ours = block.TransformerBlock(32, 4, 128, norm_first, activation).double()
         theirs = to_torch_layer(ours)
         difference = (ours(tokens, future) - theirs(tokens, src_mask=future)).abs().max().item()
         print(f"norm_first={norm_first}, {activation}: largest difference {difference:.1e}")
@@ -1283,9 +1343,12 @@ hide_future = torch.ones(12, 12, dtype=torch.bool).triu(1)
 framework_attention = to_torch_attention(small.attention)
 with torch.no_grad():
     output = small(batch, hide_future)
-    _, averaged = framework_attention(batch, batch, batch, attn_mask=hide_future)
-    _, per_head = framework_attention(batch, batch, batch, attn_mask=hide_future, average_attn_weights=False)
-print("output", tuple(output.shape), " weights", tuple(averaged.shape), " by head", tuple(per_head.shape))
+    same = (batch, batch, batch)  # queries, keys and values
+    _, averaged = framework_attention(*same, attn_mask=hide_future)
+    _, per_head = framework_attention(*same, attn_mask=hide_future, average_attn_weights=False)
+print("output          ", tuple(output.shape))
+print("weights         ", tuple(averaged.shape))
+print("weights by head ", tuple(per_head.shape))
 assert torch.allclose(averaged, per_head.mean(dim=1))
 print(sum(weight.numel() for weight in small.parameters()), "parameters")
 
@@ -1299,16 +1362,18 @@ print(sum(weight.numel() for weight in small.parameters()), "parameters")
 d, d_ff = 256, 1024
 counted, formula = {}, {}
 for heads in (1, 2, 4, 8, 16):
-    layer = nn.TransformerEncoderLayer(d_model=d, nhead=heads, dim_feedforward=d_ff, batch_first=True)
+    layer = nn.TransformerEncoderLayer(d, nhead=heads, dim_feedforward=d_ff, batch_first=True)
     counted[heads] = sum(weight.numel() for weight in layer.parameters())
     formula[heads] = 4 * d**2 + 2 * d * d_ff + d * heads
-    print(f"{heads:>2} heads: counted {counted[heads]:,}, formula {formula[heads]:,}")
+    print(f"H = {heads:>2}: counted {counted[heads]:,}, formula {formula[heads]:,}")
 network_parameters, _ = feed_forward.feed_forward_cost(1, d, d_ff)
-assert counted[8] == multi_head.attention_parameter_count(d, 8) + network_parameters + 4 * d  # two norms
+norm_parameters = 2 * 2 * d  # two norms, each with a gain and a bias
+attention_parameters = multi_head.attention_parameter_count(d, 8)
+assert counted[8] == attention_parameters + network_parameters + norm_parameters
 print(f"share of the feed-forward network: {network_parameters / counted[8]:.0%}\n")
 verdict(
     "N = 4d² + 2d · d_ff + dH",
-    {f"{heads} heads": counted[heads] == formula[heads] for heads in counted},
+    {f"H = {heads}": counted[heads] == formula[heads] for heads in counted},
     depends_on="the number of heads",
 )
 
@@ -1325,15 +1390,24 @@ verdict(
 
 # %%
 torch.manual_seed(0)
-layer = nn.TransformerEncoderLayer(d_model=256, nhead=8, dim_feedforward=1024, dropout=0.1, batch_first=True)
+layer = nn.TransformerEncoderLayer(256, 8, dim_feedforward=1024, dropout=0.1, batch_first=True)
 encoder = nn.TransformerEncoder(layer, num_layers=6)
 x = torch.randn(2, 10, 256)
 with torch.no_grad():
-    print("two calls in training mode differ by", f"{(encoder(x) - encoder(x)).abs().max().item():.2f}")
+    print(
+        "two calls in training mode differ by",
+        f"{(encoder(x) - encoder(x)).abs().max().item():.2f}",
+    )
     encoder.eval()
-    print("two calls after eval() differ by    ", f"{(encoder(x) - encoder(x)).abs().max().item():.2f}")
+    print(
+        "two calls after eval() differ by    ",
+        f"{(encoder(x) - encoder(x)).abs().max().item():.2f}",
+    )
     stack = nn.Sequential(*(from_torch_layer(each) for each in encoder.layers)).eval()
-    print("our six blocks with copied weights equal it:", torch.allclose(stack(x), encoder(x), atol=1e-5))
+    print(
+        "our six blocks with copied weights equal it:",
+        torch.allclose(stack(x), encoder(x), atol=1e-5),
+    )
 
 # %% [markdown]
 # The second detail: what does "identical" mean? `nn.TransformerEncoder` makes its layers as deep copies of the one
@@ -1453,8 +1527,8 @@ check(repaired_block, hidden=True)
 # measurements do **not** show.
 
 # %%
-# Room for a measurement of your own: for example, does the wider model without a network catch up after more steps?
-twice_as_long = 2 * STEPS
+# Room for a measurement of your own. For example: does the wider model without a network catch up?
+# learn(wider) trains it for another STEPS steps and returns the share of facts it knows then.
 
 # %% [markdown] exercise="what_the_network_is_for" role="written" points=4
 # **Model answer.** (Numbers of one run; others differ a little.) With the network the block knew 97 % of 1152
@@ -1498,7 +1572,8 @@ try:
     own.block = TransformerBlock(WIDTH, 2, 4 * WIDTH)
     own.block.ffn = FeedForward(WIDTH, 4 * WIDTH, "relu")
     own.load_state_dict(with_relu.state_dict())
-    print(f"the trained weights in your own block: {known(own).double().mean().item():.1%} of the facts")
+    own_share = known(own).double().mean().item()
+    print(f"the trained weights in your own block: {own_share:.1%} of the facts")
 except NotImplementedError:
     print("TransformerBlock or FeedForward is not written yet; come back when they are.")
 
@@ -1517,7 +1592,7 @@ except NotImplementedError:
 #   the largest part up to n = 4d.
 # - On a thousand random facts, having a bend matters much, which bend little. The number of hidden units is the
 #   size of the memory.
-# - A ReLU unit below 0 for every token is dead for good; a GELU unit can come back.
+# - A ReLU unit below 0 for every token gets no gradient, and in our run none came back; GELU units did.
 # - Post-norm: norm(x + f(x)). Pre-norm: x + f(norm(x)). The skip path of pre-norm passes two additions and nothing
 #   else.
 # - `nn.TransformerEncoder` copies one block. Its blocks start equal and do not stay so.

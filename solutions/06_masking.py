@@ -2,7 +2,7 @@
 # title: "6 · Masking"
 # ---
 
-# %% [markdown] role="opening" minutes=20
+# %% [markdown] role="opening" minutes=35
 # # 6 · Masking
 #
 # Attention looks at everything. Often it must not: a model that learns to foretell the next word must not see it, and
@@ -38,7 +38,14 @@ from course_lib import dependence as detector
 from course_lib import framework_encoder, mask_rules, masks, padded_batches, plots
 from course_lib.models.classifier import TransformerClassifier
 from course_lib.models.encoder_lm import EncoderLanguageModel
-from course_lib.place_names import LANGUAGES, PAD_ID, Alphabet, PlaceName, place_names, split_by_territory
+from course_lib.place_names import (
+    LANGUAGES,
+    PAD_ID,
+    Alphabet,
+    PlaceName,
+    place_names,
+    split_by_territory,
+)
 from course_lib.tensor_attention import tensor_attention
 from course_lib.training.loop import forever, train
 from course_lib.trial import reveal, verdict
@@ -60,21 +67,24 @@ from course_lib.widgets import mask_grid
 # | prefix | j > i and j ≥ length of the prefix | T5 as a language model |
 # | packed documents | j > i, or i and j in different documents | pre-training |
 #
-# In this course **True hides**. The next cell asks six of these rules about six places. All scores are equal, so every
-# visible key of a row gets the same share; what is hatched is hidden.
+# In this course **True hides**. The next cell asks six of these rules about six places. "Padding after 4" belongs to a
+# sequence of 4 tokens in a row of 6. All scores are equal, so every visible key of a row gets the same share; what is
+# hatched is hidden. `masks` is the course's own solution of the exercises below. (`WORDS`, the sentence of document C,
+# will be needed soon.)
 
 # %%
 WORDS = ["Jessie", "ordered", "a", "hot", "burger", "today"]
-ids_of_two_documents = torch.tensor([0, 0, 0, 1, 1, 1])
+after_four = mask_rules.padding(torch.tensor([4]))
+strangers = mask_rules.documents(torch.tensor([0, 0, 0, 1, 1, 1]))
 rules = {
     "causal": mask_rules.causal,
-    "padding after 4": mask_rules.padding(torch.tensor([4])),
-    "causal and padding": mask_rules.either(mask_rules.causal, mask_rules.padding(torch.tensor([4]))),
+    "padding after 4": after_four,
+    "causal and padding": mask_rules.either(mask_rules.causal, after_four),
     "sliding window of 3": mask_rules.sliding(3),
     "prefix of 3": mask_rules.prefix(3),
-    "two documents": mask_rules.either(mask_rules.causal, mask_rules.documents(ids_of_two_documents)),
+    "two documents": mask_rules.either(mask_rules.causal, strangers),
 }
-tables = {name: mask_rules.rule_mask(rule, len(WORDS)).reshape(6, 6) for name, rule in rules.items()}
+tables = {name: mask_rules.rule_mask(rule, 6).reshape(6, 6) for name, rule in rules.items()}
 for three in (list(tables)[:3], list(tables)[3:]):
     row_of_plots = plots.panels(3, width=3.4, height=3.2)
     for ax, name in zip(row_of_plots, three, strict=True):
@@ -103,8 +113,9 @@ reveal(my_prediction, masks.causal_mask(1024).double().mean().item())
 #
 # ### Explore: a mask of your own
 #
-# Every cell below is a switch; click it, or reach it with the Tab key and press Space. The numbers are the weights
-# that the mask leaves. Things to try:
+# Every cell below is a switch; click it, or reach it with the Tab key and press Space. Space also opens the list of
+# patterns; choose with the arrow keys and press Enter. (On the closed list, the arrow keys belong to the notebook.) The
+# scores stay the same all the time; the numbers are the weights that the mask leaves. Things to try:
 #
 # 1. Start from "causal" and open a single cell above the diagonal. Who can see the future now, and whose weights
 #    change?
@@ -148,7 +159,7 @@ mask_grid()
 
 # %% exercise="causal_mask" role="answer"
 def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
-    """Hide the future from queries that are the last of n_k places: True where a key may not be seen."""
+    """Hide the future from queries that are the last of n_k places; True hides."""
     # BEGIN SOLUTION
     n_k = n_q if n_k is None else n_k
     query_places = torch.arange(n_q)[:, None] + n_k - n_q
@@ -179,22 +190,25 @@ check(causal_mask, hidden=True)
 places = torch.arange(6)
 i, j = places[:, None], places[None, :]
 for name, hidden in (("i < j", i < j), ("i > j", i > j)):
-    print(f"-inf where {name}:")
-    print(masks.masked_softmax(torch.zeros(6, 6), hidden)[:4, :4].round(decimals=2), "\n")
+    print(f"-inf where {name}; the weights of queries 0 to 5:")
+    for weights in masks.masked_softmax(torch.zeros(6, 6), hidden).tolist():
+        print("  ", *(f"{weight:.2f}" for weight in weights))
+    print()
 
 verdict(
     "B's mask hides the future and shows the past",
     {
-        f"-inf where {name}": bool(hidden[0, 1:].all()) and not hidden[-1].any()
-        for name, hidden in (("i < j", i < j), ("i > j", i > j))
+        section: bool(hidden[0, 1:].all()) and not hidden[-1].any()
+        for section, hidden in (("decoders (i < j)", i < j), ("GPT (i > j)", i > j))
     },
     depends_on="which of its two sections you read",
 )
 ordered, burger = WORDS.index("ordered"), WORDS.index("burger")
+no_mask = mask_rules.rule_mask(mask_rules.nothing, 6)
 verdict(
     "'ordered' can attend to 'burger'",
     {
-        "no mask, as in BERT": not mask_rules.rule_mask(mask_rules.nothing, 6)[ordered, burger].item(),
+        "no mask, as in BERT": not no_mask[ordered, burger].item(),
         "causal, as in C's own code": not masks.causal_mask(6)[ordered, burger].item(),
     },
     depends_on="the mask",
@@ -204,31 +218,38 @@ verdict(
 # ### Predict first: one query, six keys, and `is_causal`
 #
 # PyTorch's attention builds a causal mask by itself if you pass `is_causal=True`. Give it one query, the newest, and
-# the six keys it should see. How many of the six values have a say in the output?
+# the six keys it should see. How many of the six values have a say in the output? (The cell asks gradients, with the
+# leak detector that you will build below.)
 
 # %%
 my_prediction = None  # a number of keys, 1 to 6
 
 generator = torch.Generator().manual_seed(1)
 newest, kept_keys, kept_values = (torch.randn(1, n, 8, generator=generator) for n in (1, 6, 6))
-felt = detector.dependence(
-    lambda v: F.scaled_dot_product_attention(newest, kept_keys, v[None], is_causal=True)[0], kept_values[0]
-)
+
+
+def framework(values: Float[Tensor, "key d"]) -> Float[Tensor, "query d"]:
+    """Attend with the framework's own causal mask."""
+    return F.scaled_dot_product_attention(newest, kept_keys, values[None], is_causal=True)[0]
+
+
+felt = detector.dependence(framework, kept_values[0])
 reveal(my_prediction, int(felt.sum()))
 
 # %% [markdown]
 # One: the first and oldest. `is_causal` anchors the triangle at the **top left**, as if the newest query stood at
-# place 0. Your mask is anchored at the bottom right. With it, reading token by token, or two tokens at a time, gives
-# exactly what one full pass gives:
+# place 0. Your mask is anchored at the bottom right. With it, reading one, two or three tokens at a time gives what one
+# full pass gives, up to rounding. (`tensor_attention` is chapter 1's attention, written for PyTorch.)
 
 # %%
 query, key, value = (torch.randn(6, 8, generator=generator) for _ in range(3))
 full_pass, _ = tensor_attention(query, key, value, masks.causal_mask(6))
 for chunk in (1, 2, 3):
-    steps = [
-        tensor_attention(query[end - chunk : end], key[:end], value[:end], masks.causal_mask(chunk, end))[0]
-        for end in range(chunk, 7, chunk)
-    ]
+    steps = []
+    for end in range(chunk, 7, chunk):
+        newest = query[end - chunk : end]
+        mask = masks.causal_mask(chunk, end)
+        steps.append(tensor_attention(newest, key[:end], value[:end], mask)[0])
     difference = (torch.cat(steps) - full_pass).abs().max().item()
     print(f"{chunk} at a time: largest difference from the full pass {difference:.1e}")
     assert difference < 1e-6
@@ -291,19 +312,25 @@ check(additive_mask, hidden=True)
 # %% [markdown]
 # > **Paper and practice: what stands in for −∞.** The published codes differ: −inf in minGPT, −10⁹ in the Annotated
 # > Transformer, −10⁴ in BERT, −10¹⁰ in GPT-2, the dtype's lowest number in Hugging Face. As long as some other key is
-# > visible and scores are ordinary, all hide well. The next cell shows where they part: a row that hides everything,
-# > visible scores that are very low, and half precision.
+# > visible and scores are ordinary, all hide well. The next cell shows where they part: a row in which all three keys
+# > are hidden, visible scores of −20 000 beside a hidden third key, and half precision (float16).
 
 # %%
 nothing_seen, low_scores = torch.zeros(3), torch.tensor([-20_000.0, -20_000.0, 0.0])
+all_hidden, last_hidden = torch.tensor([True, True, True]), torch.tensor([False, False, True])
 for stand_in in (-math.inf, -1e9, -1e4, torch.finfo(torch.float32).min):
-    empty = torch.softmax(nothing_seen.masked_fill(torch.ones(3).bool(), stand_in), dim=-1)
-    low = torch.softmax(low_scores.masked_fill(torch.tensor([False, False, True]), stand_in), dim=-1)
+    empty = torch.softmax(nothing_seen.masked_fill(all_hidden, stand_in), dim=-1)
+    low = torch.softmax(low_scores.masked_fill(last_hidden, stand_in), dim=-1)
     half = torch.tensor(stand_in).to(torch.float16).item()
     print(
         f"{stand_in:>10.3g}: all hidden {[round(w, 2) for w in empty.tolist()]}, "
         f"low scores {[round(w, 2) for w in low.tolist()]}, in float16 {half:.3g}"
     )
+
+# %% [markdown]
+# No finite number does everything that −inf does: −10⁴ loses against the low scores, so that the hidden key takes all,
+# and float16, which ends at 65504, cannot hold the others. −inf hides under any scores, but makes the row that hides
+# everything NaN, where the finite numbers give equal shares of keys that nobody may see. Neither is wanted.
 
 # %% [markdown] exercise="masked_softmax" role="header" minutes=18 lines=3 difficulty=4
 # ## Exercise: a softmax that obeys the mask
@@ -314,10 +341,10 @@ for stand_in in (-math.inf, -1e9, -1e4, torch.finfo(torch.float32).min):
 # sequence under a causal mask, a window that meets a document's border: each makes one. Without care it becomes NaN,
 # and in the next layer everyone who looks at that token is NaN too.
 #
-# **Contract.** `scores` is `(..., query, key)`, `mask` is boolean and broadcasts against it; True hides. A hidden key
-# has the weight 0 and its score has no influence, however large. The visible keys of a row share 1. A row that sees
-# nothing is 0 everywhere. The gradient of the scores holds no NaN either, and is 0 for such a row. float16 and
-# bfloat16 work too, and the dtype stays.
+# **Contract.** `scores` is `(..., query, key)`, `mask` is boolean and broadcasts against it; True hides. Return
+# weights of the scores' shape. A hidden key has the weight 0 and its score has no influence, however large. The
+# visible keys of a row share 1. A row that sees nothing is 0 everywhere. The gradient of the scores holds no NaN
+# either, and is 0 for such a row. float16 and bfloat16 work too, and the dtype stays.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -340,7 +367,10 @@ for stand_in in (-math.inf, -1e9, -1e4, torch.finfo(torch.float32).min):
 
 
 # %% exercise="masked_softmax" role="answer"
-def masked_softmax(scores: Float[Tensor, "*axes key"], mask: Bool[Tensor, "..."]) -> Float[Tensor, "*axes key"]:
+def masked_softmax(
+    scores: Float[Tensor, "*axes query key"],
+    mask: Bool[Tensor, "..."],
+) -> Float[Tensor, "*axes query key"]:
     """Share 1 out among the visible keys of every row; a row that sees nothing is 0."""
     # BEGIN SOLUTION
     shares = torch.softmax(scores.masked_fill(mask, -math.inf), dim=-1)
@@ -363,10 +393,16 @@ check(masked_softmax, hidden=True)
 #
 # Is softmax(scores + M) always fine? Three queries over four keys: the first sees two of them, the second one, the
 # third none. Look at the weights and at the gradient of the scores, for the plain formula, for one that mends the
-# NaN afterwards, and for yours.
+# NaN afterwards, and for the course's `masked_softmax`.
 
 # %%
-mask = torch.tensor([[False, True, False, True], [True, True, False, True], [True, True, True, True]])
+mask = torch.tensor(
+    [
+        [False, True, False, True],
+        [True, True, False, True],
+        [True, True, True, True],
+    ]
+)
 M = masks.additive_mask(mask, torch.float32)
 ways = {
     "softmax(scores + M)": lambda s: torch.softmax(s + M, dim=-1),
@@ -378,14 +414,18 @@ for name, way in ways.items():
     scores = torch.tensor([[0.5, -1.0, 2.0, 0.0]] * 3, requires_grad=True)
     weights = way(scores)
     (weights * torch.arange(4.0)).sum().backward()
-    fine[name] = [bool((weights[row].isfinite() & scores.grad[row].isfinite()).all()) for row in range(3)]
-    print(f"{name:>19}: weights of the last row {weights[2].tolist()}, its gradient {scores.grad[2].tolist()}")
+    fine[name] = (weights.isfinite() & scores.grad.isfinite()).all(dim=-1).tolist()
+    print(f"{name:>19}: weights of the last row {weights[2].tolist()}")
+    print(f"{'':>19}  gradient of its scores {scores.grad[2].tolist()}")
 
 print()
 for name, rows in fine.items():
     verdict(
-        f"{name} gives weights and gradients that are numbers",
-        {"a query that sees something": rows[0] and rows[1], "a query that sees nothing": rows[2]},
+        f"{name} gives weights and gradients without NaN",
+        {
+            "a query that sees something": rows[0] and rows[1],
+            "a query that sees nothing": rows[2],
+        },
         depends_on="whether the query sees anything",
     )
 
@@ -424,7 +464,8 @@ print("masked_softmax in float16:", half_weights.tolist())
 query, key, value = (torch.randn(1, 2, 5, 8, generator=generator) for _ in range(3))
 ours, _ = tensor_attention(query, key, value, masks.causal_mask(5))
 theirs = F.scaled_dot_product_attention(query, key, value, attn_mask=masks.causal_mask(5))
-print(f"largest difference between the two outputs: {(ours - theirs).abs().max():.2f}, and no error")
+difference = (ours - theirs).abs().max()
+print(f"largest difference between the two outputs: {difference:.2f}, and no error")
 
 # %% [markdown] exercise="to_sdpa_mask" role="header" minutes=4 lines=1 difficulty=1
 # ## Exercise: the adapter
@@ -445,7 +486,13 @@ print(f"largest difference between the two outputs: {(ours - theirs).abs().max()
 # </details>
 # <details><summary>Hint 2: the tool</summary>
 #
-# `~` turns every entry of a boolean tensor round.
+# PyTorch has a logical "not" that works entry by entry, as a function and as an operator. Python's own `not` wants a
+# single truth value and raises.
+#
+# </details>
+# <details><summary>Hint 3: nearly there</summary>
+#
+# The operator is `~`, the function `torch.logical_not`.
 #
 # </details>
 
@@ -516,7 +563,7 @@ check(to_sdpa_mask, hidden=True)
 def pad_batch(
     sequences: list[list[int]], pad_id: int
 ) -> tuple[Int[Tensor, "batch token"], Bool[Tensor, "batch token"]]:
-    """Lay sequences side by side, filled up at the right; return tokens and mask, True at padding."""
+    """Lay sequences side by side, filled up at the right; the mask is True at padding."""
     # BEGIN SOLUTION
     ends = torch.tensor([len(sequence) for sequence in sequences])
     width = max(len(sequence) for sequence in sequences)
@@ -544,22 +591,27 @@ check(pad_batch, hidden=True)
 
 # %%
 draws = torch.Generator().manual_seed(0)
-marked = torch.stack([(torch.randint(0, 1000, (8, 20), generator=draws) == 0).sum() for _ in range(2000)]).double()
+batches = torch.randint(0, 1000, (2000, 8, 20), generator=draws)
+marked = (batches == 0).sum(dim=(1, 2)).double()
+nothing_marked = (marked == 0).double().mean()
 print(f"A's batch holds no padding; its mask marks {marked.mean():.2f} real tokens on average")
-print(f"in {100 * (marked == 0).double().mean():.0f} of 100 draws it marks nothing, so that nothing is shown")
+print(f"in {100 * nothing_marked:.0f} of 100 draws it marks no token: the example masks nothing")
 
 lengths = torch.tensor([20, 7, 12, 3])
 is_padding = torch.arange(20) >= lengths[:, None]
 outcomes = {}
 for name, lowest in (("ids from 0 up", 0), ("ids from 1 up", 1)):
-    exact = [
-        torch.equal(torch.randint(lowest, 1000, (4, 20), generator=draws).masked_fill(is_padding, 0) == 0, is_padding)
-        for _ in range(2000)
-    ]
-    outcomes[name] = all(exact)
-    print(f"{name}: the mask is exact in {100 * sum(exact) / len(exact):.1f} of 100 batches")
+    batches = torch.randint(lowest, 1000, (2000, 4, 20), generator=draws)
+    guessed = batches.masked_fill(is_padding, 0) == 0
+    exact = (guessed == is_padding).all(dim=(1, 2))
+    outcomes[name] = bool(exact.all())
+    print(f"{name}: the mask is exact in {100 * exact.double().mean():.1f} of 100 batches")
 print()
-verdict("`x == 0` marks the padding and nothing else", outcomes, depends_on="whether 0 is a real token")
+verdict(
+    "`x == 0` marks the padding and nothing else",
+    outcomes,
+    depends_on="whether 0 is a real token",
+)
 
 # %% [markdown]
 # The document's idea works where the vocabulary keeps one id for padding and nothing else, as BERT's does. GPT-2 has
@@ -585,7 +637,13 @@ verdict("`x == 0` marks the padding and nothing else", outcomes, depends_on="whe
 # </details>
 # <details><summary>Hint 2: the tool</summary>
 #
-# `padding[:, None, None, :]` is (batch, 1, 1, n). Its last axis runs over keys.
+# `|` joins boolean tensors and broadcasts. Indexing with `None` makes an axis of size 1. Write down the shape that each
+# table needs so that its axes meet those of (batch, head, query, key).
+#
+# </details>
+# <details><summary>Hint 3: nearly there</summary>
+#
+# `padding[:, None, None, :]` is (batch, 1, 1, n), and its last axis runs over keys. The causal table fits as it is.
 #
 # </details>
 
@@ -620,8 +678,9 @@ check(combine_masks, hidden=True)
 # %%
 x = torch.randn(2, 1, 6, 8, generator=generator)
 at_the_right = torch.tensor([[False] * 6, [False, False, False, True, True, True]])
+at_the_left = at_the_right.flip(1)
 moved = {}
-for side, padded in (("behind the tokens", at_the_right), ("before the tokens", at_the_right.flip(1))):
+for side, padded in (("behind the tokens", at_the_right), ("before the tokens", at_the_left)):
     with_both, _ = tensor_attention(x, x, x, masks.combine_masks(masks.causal_mask(6), padded))
     causal_alone, _ = tensor_attention(x, x, x, masks.causal_mask(6))
     moved[side] = (with_both - causal_alone)[~padded[:, None]].abs().max().item()
@@ -646,8 +705,9 @@ verdict(
 # **Why it matters.** In the packed batch below there is no padding at all. Llama 3 was trained with such a mask
 # (Grattafiori et al. 2024, §3.2).
 #
-# **Contract.** `document_ids` is `(n,)`: each token's document. Ids are names; they need not rise. Return a boolean
-# `(n, n)`, True where query i must not see key j: because it lies in the future, or in another document.
+# **Contract.** `document_ids` is `(n,)`: each token's document. The tokens of a document stand together. Ids are names;
+# they need not rise. Return a boolean `(n, n)`, True where query i must not see key j: because it lies in the future,
+# or in another document.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -656,7 +716,13 @@ verdict(
 # </details>
 # <details><summary>Hint 2: the tool</summary>
 #
-# Compare the ids as a column with the ids as a row: `!=` gives the table of strangers.
+# Compare the ids as a column with the ids as a row. Which comparison of two names is True for strangers?
+#
+# </details>
+# <details><summary>Hint 3: nearly there</summary>
+#
+# `document_ids[:, None] != document_ids[None, :]` is the table of strangers. Join it with the causal mask of the same
+# length: `masks.causal_mask(n)` is at hand, and so is your own.
 #
 # </details>
 
@@ -763,19 +829,18 @@ x = torch.randn(6, 8, generator=generator)
 late_weights = torch.softmax(x @ x.mT / math.sqrt(8), dim=-1).masked_fill(masks.causal_mask(6), 0)
 weight_ax, felt_ax = plots.panels(2, width=3.6, height=3.4)
 plots.attention_map(late_weights.numpy(), ax=weight_ax, title="Weights: no future in sight")
-plots.attention_map(
-    detector.dependence(hidden_too_late, x).double().numpy(), ax=felt_ax, title="Dependence (1: felt): all of it"
-)
-late_felt = int(detector.dependence(hidden_too_late, x).triu(1).sum())
+felt = detector.dependence(hidden_too_late, x)
+plots.attention_map(felt.double().numpy(), ax=felt_ax, title="Dependence (1: felt): all of it")
+late_felt = int(felt.triu(1).sum())
 plots.show(
     weight_ax.figure,
-    f"Two maps of 6 queries over 6 keys. The weights on later keys are all 0; {late_felt} of 15 later keys are felt.",
+    f"Two maps, 6 queries over 6 keys. Weights on later keys: all 0; {late_felt} of 15 are felt.",
 )
 
 # %% [markdown]
 # ## Too good to be true
 #
-# Now the mask that this chapter is named for. Document A ends with a causal encoder:
+# Now the mask that the beginning of this chapter warned of. Document A ends with a causal encoder:
 #
 # ```
 # causal_mask = torch.triu(torch.ones(seq_len, seq_len), diagonal=1).bool()
@@ -799,16 +864,20 @@ plots.show(
 my_prediction = None  # nats
 
 VOCAB, LENGTH = 16, 10
-floor = math.log(VOCAB)
+chances = torch.full((VOCAB,), 1 / VOCAB, dtype=torch.float64)
+floor = -(chances * chances.log()).sum().item()
 reveal(my_prediction, floor)
 
 # %% [markdown]
-# Each token has the chance 1/16, and no knowledge of the past improves on it: ln 16 ≈ 2.77. Below that floor lies
-# nothing but a leak. Now train one model four times, with nothing changed but the mask.
+# Each token has the chance 1/16, and no knowledge of the past improves on it: −ln(1/16) = ln 16 ≈ 2.77 nats. A loss
+# that stays below that floor comes from a leak. Now train one model four times, with nothing changed but the mask. "One
+# place too late" hides only what lies two or more places ahead.
 
 
 # %%
-def random_batch(generator: torch.Generator) -> tuple[Int[Tensor, "batch token"], Int[Tensor, "batch token"]]:
+def random_batch(
+    generator: torch.Generator,
+) -> tuple[Int[Tensor, "batch token"], Int[Tensor, "batch token"]]:
     """Draw random tokens, and the token that follows each."""
     drawn = torch.randint(VOCAB, (64, LENGTH + 1), generator=generator)
     return drawn[:, :-1], drawn[:, 1:]
@@ -825,7 +894,9 @@ for name, mask in trials.items():
     torch.manual_seed(0)
     models[name] = EncoderLanguageModel(VOCAB, LENGTH, mask)
     stream = torch.Generator().manual_seed(0)
-    curves[name] = train(models[name], forever(lambda g=stream: random_batch(g)), steps=250, learning_rate=0.004)
+    batches = forever(lambda stream=stream: random_batch(stream))
+    print(name)
+    curves[name] = train(models[name], batches, steps=250, learning_rate=0.004)
 
 # %%
 every = max(1, len(curves["causal"]) // 25)
@@ -868,32 +939,32 @@ for ax, name in zip(detector_axes, ("causal", "document A's ~causal"), strict=Tr
     plots.attention_map(felt, mask=felt == 0, ax=ax, title=f"Felt (1) or not (hatched): {name}")
 plots.show(
     detector_axes[0].figure,
-    "Which of ten places each output depends on. With the causal mask: itself and all places before it, none after. "
-    "With document A's: itself and all places after it, none before.",
+    "Which of ten places each output depends on. With the causal mask: itself and all places "
+    "before it, none after. With document A's: itself and all places after it, none before.",
 )
 
 verdict(
     "with `~causal_mask` the model does not see future tokens (document A)",
     {
-        "by gradients": not leaks["document A's ~causal"].triu(1).any().item(),
-        "by the loss on random tokens": last["document A's ~causal"] > 0.95 * floor,
+        "the gradients": not leaks["document A's ~causal"].triu(1).any().item(),
+        "the loss on random tokens": last["document A's ~causal"] > 0.95 * floor,
     },
-    depends_on="how it is measured",
+    depends_on="what is measured",
 )
 verdict(
     "with `causal_mask` the model does not see future tokens",
     {
-        "by gradients": not leaks["causal"].triu(1).any().item(),
-        "by the loss on random tokens": last["causal"] > 0.95 * floor,
+        "the gradients": not leaks["causal"].triu(1).any().item(),
+        "the loss on random tokens": last["causal"] > 0.95 * floor,
     },
-    depends_on="how it is measured",
+    depends_on="what is measured",
 )
 
 # %% [markdown]
 # Under A's mask, information flows only backward in time. In the attention each place sees everything behind it and not
 # even itself; that it depends on itself all the same is the residual path. The last query sees nothing at all. In
 # training that goes unnoticed: the framework's fused attention gives such a row zeros. But switch to evaluation, where
-# another piece of code serves:
+# another piece of code serves.
 #
 # ### Predict first: NaN in evaluation
 #
@@ -909,7 +980,7 @@ with torch.no_grad():
     reveal(my_prediction, suspect(ten)[0].isnan().any(dim=-1).sum().item())
 
 # %% [markdown]
-# The first layer leaves one NaN, and in the second layer every query before it looks at that token. What a row
+# All ten. The first layer leaves one NaN, and in the second layer every query before it looks at that token. What a row
 # without a visible key gives depends on which kernel serves you that day. That is why this course pins it.
 
 # %% [markdown] exercise="repaired_causal_encoder" role="header" minutes=12 lines=2 difficulty=3
@@ -939,6 +1010,12 @@ with torch.no_grad():
 # below the diagonal, and nowhere else.
 #
 # </details>
+# <details><summary>Hint 3: nearly there</summary>
+#
+# The argument is called `mask`, the tokens lie along axis 1, and the table is True at the future before anybody turns
+# it round.
+#
+# </details>
 
 
 # %% exercise="repaired_causal_encoder" role="answer"
@@ -948,13 +1025,14 @@ def repaired_causal_encoder(
     """Run a stack of the framework so that no place sees a later one."""
     # BEGIN SOLUTION
     seq_len = x.shape[1]
-    future = torch.triu(torch.ones(seq_len, seq_len), diagonal=1).bool()  # True (ignore) for positions j > i
+    future = torch.triu(torch.ones(seq_len, seq_len), diagonal=1).bool()  # True hides j > i
     return encoder(x, mask=future)
     # END SOLUTION
     # BEGIN STARTER
     # seq_len = len(x)
-    # causal_mask = torch.triu(torch.ones(seq_len, seq_len), diagonal=1).bool()  # True (ignore) for positions j > i
-    # return encoder(x, src_mask=~causal_mask)  # True = ignore, so we use ~causal_mask
+    # causal_mask = torch.triu(torch.ones(seq_len, seq_len), diagonal=1).bool()
+    # # Upper triangular matrix: True (ignore) for positions j > i
+    # return encoder(x, src_mask=~causal_mask)  # Note: True = ignore, so we use ~causal_mask
     # END STARTER
 
 
@@ -1048,8 +1126,9 @@ training_names, test_names = split_by_territory(names, torch.Generator().manual_
 alphabet = Alphabet(name.text for name in names)
 codes = list(LANGUAGES)
 
-print(f"{len(training_names)} names to learn from, {len(test_names)} to test, {alphabet.vocab_size - 1} characters")
-print("lengths:", min(len(n.text) for n in names), "to", max(len(n.text) for n in names), "characters")
+lengths = [len(name.text) for name in names]
+print(f"{len(training_names)} names to learn from, {len(test_names)} to test")
+print(f"{alphabet.vocab_size - 1} different characters; {min(lengths)} to {max(lengths)} in a name")
 for name in test_names[:: len(test_names) // 6]:
     print(f"  {name.text} ({LANGUAGES[name.language]})")
 most = max(sum(name.language == code for name in test_names) for code in codes) / len(test_names)
@@ -1057,8 +1136,8 @@ print(f"always naming the most frequent language would be right in {most:.0%} of
 
 # %% [markdown]
 # The model: characters in their places (chapter 5), one block (chapter 4), a mean, a linear layer. The batch is padded
-# to its longest name. Train it twice from the same start: once with the mask in the attention and in the mean, once
-# with no mask at all.
+# to its longest name. Train it twice from the same start: once with the mask in the attention and in the mean (the
+# **careful** model), once with no mask at all (the **careless** one).
 
 
 # %%
@@ -1079,7 +1158,13 @@ def trained_classifier(hide: bool) -> TransformerClassifier:
     """Train from a fixed start, with the padding hidden or seen."""
     torch.manual_seed(0)
     draws = torch.Generator().manual_seed(0)
-    model = TransformerClassifier(alphabet.vocab_size, 32, num_heads=4, num_layers=1, num_classes=len(codes))
+    model = TransformerClassifier(
+        alphabet.vocab_size,
+        32,
+        num_heads=4,
+        num_layers=1,
+        num_classes=len(codes),
+    )
 
     def draw() -> tuple:
         chosen = torch.randint(len(training_names), (64,), generator=draws).tolist()
@@ -1090,17 +1175,20 @@ def trained_classifier(hide: bool) -> TransformerClassifier:
     return model.eval()
 
 
-careful, careless = trained_classifier(hide=True), trained_classifier(hide=False)
+print("careful: the padding is hidden")
+careful = trained_classifier(hide=True)
+print("careless: the padding is seen")
+careless = trained_classifier(hide=False)
 
 # %% [markdown]
-# Now the same 300 test names in different company: each alone, so that nothing is padded; all in one batch; and in a
-# batch with more columns of padding. A third line uses the careful model and forgets the mask.
+# Now the same test names in different company: each alone, so that nothing is padded; all in one batch; and in a batch
+# with more columns of padding. A third line uses the careful model and forgets the mask.
 
 
 # %%
 @torch.no_grad()
 def answers(model: TransformerClassifier, hide: bool, more: int | None) -> Tensor:
-    """Name the language of every test name: alone where `more` is None, else together with extra padding."""
+    """Name every test name's language: alone if `more` is None, else together, more padded."""
     groups = [[name] for name in test_names] if more is None else [test_names]
     found = []
     for group in groups:
@@ -1134,7 +1222,7 @@ plots.show(
         {**rates, "most frequent language": [most] * len(extra_columns)},
         xlabel="extra columns of padding",
         ylabel="share of names right",
-        title="Only a masked model does not mind its company",
+        title="With the mask, padding changes nothing",
     )
 )
 
@@ -1142,7 +1230,8 @@ plots.show(
 # With the mask, a name gets the same answer alone and in any company. Without any mask the model learns about as well
 # from the batches that it sees: it gets used to padding and may even read lengths from it. But its answer for a name
 # now depends on which other names happen to stand in the batch, and served one by one, as an app would, it is worse.
-# A model that was trained with the mask and is used without it loses most of what it knew. (This is one seed. In the
+# A model that was trained with the mask and is used without it is no better than always naming the most frequent
+# language. (This is one seed. In the
 # three that we tried the numbers differ and their order does not.)
 #
 # ### Claim on trial: "the mask tells the transformer to ignore padding positions"
@@ -1151,7 +1240,7 @@ plots.show(
 # afterwards. Take the careful model apart: hide padding in the attention, in the mean, in both, in neither.
 
 # %%
-two_masks = {}
+two_masks, changes = {}, {}
 with torch.no_grad():
     tokens, mask, _ = padded_names(test_names, more=20)
     nobody = torch.zeros_like(mask)
@@ -1165,9 +1254,8 @@ with torch.no_grad():
         features = careful.encode(tokens, in_attention)
         logits = careful.head(padded_batches.masked_mean(features, in_mean))
         two_masks[name] = (logits.argmax(dim=-1) == truth).double().mean().item()
-        print(f"{name:>15}: logits move by up to {(logits - alone).abs().max():.4f}, {two_masks[name]:.1%} right")
-        if name in ("attention only", "both"):
-            moved[name] = (logits - alone).abs().max().item()
+        changes[name] = (logits - alone).abs().max().item()
+        print(f"{name:>15}: logits move by up to {changes[name]:.4f}, {two_masks[name]:.1%} right")
 
 plots.show(
     plots.bar_plot(
@@ -1179,19 +1267,24 @@ plots.show(
 )
 verdict(
     "with the padding mask in the attention, padding is ignored",
-    {"mean over all places": moved["attention only"] < 1e-3, "mean over real tokens": moved["both"] < 1e-3},
+    {
+        "mean over all places": changes["attention only"] < 1e-3,
+        "mean over real tokens": changes["both"] < 1e-3,
+    },
     depends_on="what happens after the attention",
 )
 
 # %% [markdown]
-# What does the model listen for? Some names that it had never seen, with its answers:
+# What does the model listen for? Some test names, from the surest answer to the least sure, each with the chance that
+# the model gives to its answer:
 
 # %%
 with torch.no_grad():
     chances = torch.softmax(careful(*padded_names(test_names)[:2]), dim=-1)
 for number in chances.max(dim=-1).values.argsort(descending=True)[::30].tolist():
     name, best = test_names[number], chances[number].argmax()
-    print(f"{name.text:>32}: {LANGUAGES[codes[best]]} ({chances[number, best]:.2f}), is {LANGUAGES[name.language]}")
+    answer, truly = LANGUAGES[codes[best]], LANGUAGES[name.language]
+    print(f"{name.text:>32}: {answer} ({chances[number, best]:.2f}), is {truly}")
 
 # %% [markdown] exercise="too_good_to_be_true" role="header" minutes=15
 # ## Written question: too good to be true
@@ -1244,8 +1337,10 @@ for number in chances.max(dim=-1).values.argsort(descending=True)[::30].tolist()
 try:
     mine, hidden = pad_batch([alphabet.encode(name.text) for name in test_names], PAD_ID)
     with torch.no_grad():
-        own_answers = careful.head(masked_mean(careful.encode(mine, hidden), hidden)).argmax(dim=-1)
-    print(f"the classifier on your own parts: {(own_answers == truth).double().mean():.1%} of the names right")
+        features = masked_mean(careful.encode(mine, hidden), hidden)
+        own_answers = careful.head(features).argmax(dim=-1)
+    right = (own_answers == truth).double().mean()
+    print(f"the classifier on your own parts: {right:.1%} of the names right")
 except NotImplementedError:
     print("pad_batch or masked_mean is not written yet; come back when they are.")
 
@@ -1260,7 +1355,8 @@ except NotImplementedError:
 #   shares, −∞ alone gives NaN, and one NaN spreads in the next layer.
 # - Padding is known by lengths, not by ids, and has to be hidden as a key **and** in the mean.
 # - Under a causal mask, padding behind the tokens is hidden anyway; padding before them is not.
-# - A wrong mask makes the loss better. Test with gradients, or on random tokens, whose floor is ln V.
+# - A wrong mask makes the loss better. Test with gradients, or on random tokens, whose floor is ln V nats for V
+#   different tokens that are equally likely.
 #
 # **Next:** what all this costs. Chapter 7 counts parameters, FLOPs and bytes.
 #

@@ -11,6 +11,7 @@ from autograder.errors import CourseError
 
 EXIT_PROBLEMS = 1
 EXIT_WRONG_USE = 2
+EXIT_INTERRUPTED = 130
 
 
 def console() -> Console:

@@ -35,7 +35,7 @@ def run(
 
     students = make_class(course, chapter, into=out)
     set_due_date(out, chapter)
-    console().print(f"{len(students)} made-up students handed in {chapter}; grading takes a few minutes.")
+    console().print(f"{len(students)} made-up students handed in {chapter}; grading begins.")
     from autograder.grading.options import GradeOptions
 
     grade_and_show(out.absolute(), chapter, GradeOptions())
@@ -67,7 +67,7 @@ def make_course(course: Path, out: Path, chapter: str) -> None:
 def set_due_date(course: Path, chapter: str) -> None:
     """Give the chapter a due date that one submission misses."""
     from autograder.grading.demo_class import DUE
-    from autograder.grading.engine import run_log
+    from autograder.grading.events import run_log
     from autograder.grading.stock import StockCourse
 
     StockCourse(course.absolute(), chapter, run_log(chapter)).set_due_date(DUE)

@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import EXIT_PROBLEMS, console, course_root, error_console, need_instructor_packages
+from autograder.commands.common import (
+    EXIT_INTERRUPTED,
+    EXIT_PROBLEMS,
+    console,
+    course_root,
+    error_console,
+    need_instructor_packages,
+    say_error,
+)
 
 NAME = "grade"
 EXAMPLES = (
@@ -19,20 +27,51 @@ def run(
     student: Annotated[str | None, typer.Option("--student", help="Grade this student only.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Grade again what has not changed.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be graded.")] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Notebooks at a time.", show_default="one on each core")
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", min=0.1, help="Seconds for one cell.", show_default="nbgrader_config.py's"),
+    ] = None,
+    notebook_timeout: Annotated[
+        float | None, typer.Option("--notebook-timeout", min=0.1, help="Seconds for one notebook.", show_default="1200")
+    ] = None,
+    memory: Annotated[
+        int | None, typer.Option("--memory", min=64, help="Megabytes for one notebook.", show_default="2048")
+    ] = None,
+    sandbox: Annotated[
+        str, typer.Option("--sandbox", help="auto (the strongest that works), namespaces, landlock or none.")
+    ] = "auto",
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", help="Draw the inputs from this number.", show_default="the course's secret"),
+    ] = None,
     course: Annotated[
         Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
     ] = None,
 ) -> None:
     """Grade submitted/STUDENT/CHAPTER/CHAPTER.ipynb of everybody into nbgrader's gradebook.
 
-    Feedback pages go to feedback/, the results to results/CHAPTER.json. What is graded already and has not
-    changed is left alone. Exit code 1 when a submission could not be graded in whole; the others are graded
-    all the same.
+    Students' code runs in a sandbox; the checks are judged outside of it. Feedback pages go to feedback/, the
+    results to results/CHAPTER.json. What is graded already and has not changed is left alone, also after a run
+    that was ended early. Exit code 1 when a submission could not be graded in whole; the others are graded all
+    the same.
     """
+    need_instructor_packages()
     from autograder.grading.options import GradeOptions
 
     folder = course_root(course)
-    options = GradeOptions(student=student, force=force)
+    options = GradeOptions(
+        student=student,
+        force=force,
+        workers=workers,
+        timeout=timeout,
+        notebook_timeout=notebook_timeout,
+        memory=memory,
+        sandbox=sandbox,
+        seed=seed,
+    )
     if dry_run:
         announce(folder, chapter, options)
     elif grade_and_show(folder, chapter, options):
@@ -41,7 +80,6 @@ def run(
 
 def announce(folder: Path, chapter: str, options) -> None:
     """Say of each submission whether it would be graded."""
-    need_instructor_packages()
     from autograder.grading.engine import planned
 
     for name, due in planned(folder, chapter, options):
@@ -49,27 +87,65 @@ def announce(folder: Path, chapter: str, options) -> None:
 
 
 def grade_and_show(folder: Path, chapter: str, options) -> bool:
-    """Grade with progress on stderr and the table on stdout; return whether there were problems."""
-    need_instructor_packages()
-    from rich.progress import Progress
+    """Grade with progress on stderr and the table on stdout; return whether there were problems.
 
+    Raises:
+        typer.Exit: Ctrl-C ended the run; what was graded until then is kept.
+    """
+    need_instructor_packages()
     from autograder.grading.engine import grade_chapter
     from autograder.grading.results import results_path
 
-    with Progress(console=error_console(), transient=True) as bar:
-        task = bar.add_task("Preparing", total=None)
-        result = grade_chapter(
-            folder,
-            chapter,
-            options,
-            lambda name, number, total: bar.update(
-                task, description=f"Grading {name}", completed=number - 1, total=total
-            ),
-        )
+    try:
+        with progress_bar() as bar:
+            result = grade_chapter(folder, chapter, options, on_bar(bar))
+    except KeyboardInterrupt:
+        say_error(f"Stopped. What was graded is kept; `course grade {chapter}` goes on from there.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     show(result)
+    say_sandbox(folder, chapter)
     console().print(f"Results: {results_path(folder, chapter)}", soft_wrap=True, markup=False)
     console().print(f"Feedback pages: {folder / 'feedback'}", soft_wrap=True, markup=False)
     return result.has_problems
+
+
+def progress_bar():
+    """Return the bar on stderr: students done, failed, the rate, and the time that is left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[words]}", markup=False),
+        TimeRemainingColumn(),
+        console=error_console(),
+        transient=True,
+    )
+
+
+def on_bar(bar):
+    """Return what shows a run's progress on the bar."""
+    task = bar.add_task("Preparing", total=None, words="")
+
+    def update(tally) -> None:
+        bar.update(task, total=tally.total, completed=tally.done, description="Grading")
+        speed = bar.tasks[0].speed
+        rate = f"{60 * speed:.0f} a minute" if speed else ""
+        bad = f"{tally.failed} failed" if tally.failed else ""
+        bar.update(task, words=", ".join(filter(None, (bad, rate))))
+
+    return update
+
+
+def say_sandbox(folder: Path, chapter: str) -> None:
+    """Say what the sandbox of the last run did not stop, if it was not the full one."""
+    from autograder.grading.events import last_event
+    from autograder.grading.results import results_path
+
+    event = last_event(results_path(folder, chapter).with_suffix(".log.jsonl"), "sandbox")
+    if event.get("warning"):
+        say_error(event["warning"])
 
 
 def show(result) -> None:

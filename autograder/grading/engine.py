@@ -1,44 +1,82 @@
-"""Grade a chapter's submissions one by one, so that none of them can stop the others."""
+"""Grade a chapter's submissions: many at a time, one writer, and nothing that one of them does stops the others."""
 
-import logging
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import nbformat
-from nbformat.reader import NotJSONError
 
-from autograder.authoring.chapter_source import read_chapter
-from autograder.authoring.instructor import instructor_notebook
-from autograder.authoring.release import write_notebook
-from autograder.course_folder import chapter_names, source_path
+from autograder.course_folder import chapter_names
 from autograder.errors import CourseError
-from autograder.grading.cells import GradedCell, graded_cells
+from autograder.grading.events import JsonLog, run_log, words_of_nbgrader
+from autograder.grading.files import forget_graded, source_text, write_graded, write_if_new
+from autograder.grading.gradebook import GradebookWriter, Written, opened
+from autograder.grading.keys import course_secret, environment_key, grading_key
+from autograder.grading.kit import ChapterKit, chapter_kit
+from autograder.grading.ledger import Ledger
+from autograder.grading.limits import Limits
 from autograder.grading.options import GradeOptions
-from autograder.grading.repair import repair_cells
-from autograder.grading.results import (
-    ClassResult,
-    StudentResult,
-    overall_status,
-    read_results,
-    results_path,
-    write_results,
-)
+from autograder.grading.pool import KernelPool
+from autograder.grading.results import ClassResult, StudentResult, overall_status, results_path
+from autograder.grading.running import Terms
+from autograder.grading.sandbox import NONE, SandboxError
+from autograder.grading.settling import settled
+from autograder.grading.step import Graded, failed, grade_submission
 from autograder.grading.stock import StockCourse
-from autograder.grading.submissions import Submission, find_submissions, only_student
-from autograder.grading.verdicts import exercise_results, quote
+from autograder.grading.stock_way import grade_by_stock, warm_kernels_run_here
+from autograder.grading.submissions import (
+    HandedIn,
+    Submission,
+    find_submissions,
+    only_student,
+    read_submission,
+)
+from autograder.grading.verdicts import quote
+from autograder.grading.workers import Kernels, cores, in_parallel
 
 SECONDS_OF_A_MINUTE = 60
-
+NO_LIMIT_CELL_SECONDS = 600.0  # where nbgrader_config.py sets no limit for a cell
 EVERYBODY = GradeOptions()
 
-Progress = Callable[[str, int, int], None]
+
+@dataclass
+class Tally:
+    """How far a run is.
+
+    Args:
+        total: Submissions that are graded in this run.
+        done: Those that are finished.
+        failed: Those of them of which nothing could be graded.
+        student: The one that was finished last, or what is being done.
+    """
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    student: str = ""
+
+
+Progress = Callable[[Tally], None]
+
+
+@dataclass
+class Outcome:
+    """One submission's way through a worker."""
+
+    handed_in: HandedIn
+    key: str
+    graded: Graded
 
 
 def grade_chapter(
-    course: Path, chapter: str, options: GradeOptions = EVERYBODY, progress: Progress | None = None
+    course: Path,
+    chapter: str,
+    options: GradeOptions = EVERYBODY,
+    progress: Progress | None = None,
+    pool: KernelPool | None = None,
 ) -> ClassResult:
     """Grade the chapter's submissions into gradebook, feedback pages and `results/CHAPTER.json`.
 
@@ -46,42 +84,55 @@ def grade_chapter(
         course: The folder that holds nbgrader_config.py.
         chapter: The chapter's folder name, such as `01_attention`.
         options: Whom to grade, and how.
-        progress: Called before each submission with the student, its number from 1, and how many there are.
+        progress: Called at the start and after each submission.
+        pool: A started pool to use instead of an own one.
 
     Raises:
-        CourseError: bad input: no configuration, chapter, submission or student of this name.
+        CourseError: bad input, no sandbox, or a gradebook that cannot be written; what was graded until then stays.
     """
-    run = ClassRun(course, chapter)
+    run = ClassRun(course.absolute(), chapter, options)
     chosen = only_student(run.submissions(), options.student)
-    with run.log_file():
+    with words_of_nbgrader(run.log, run.results.with_suffix(".log")):
         run.prepare()
-        for number, submission in enumerate(chosen, start=1):
-            if progress is not None:
-                progress(submission.student, number, len(chosen))
-            run.grade(submission, options)
-        run.keep()
-    return ClassResult(chapter, {item.student: run.result.students[item.student] for item in chosen})
+        with run.writing():
+            run.grade(chosen, progress or (lambda _: None), pool)
+            if options.feedback:
+                run.write_feedback(chosen)
+    students = run.ledger.result.students
+    return ClassResult(chapter, {item.student: students[item.student] for item in chosen})
 
 
 def planned(course: Path, chapter: str, options: GradeOptions) -> list[tuple[str, bool]]:
     """Return each student that a run would look at, and whether it would grade the submission anew."""
-    run = ClassRun(course, chapter)
+    run = ClassRun(course.absolute(), chapter, options)
     chosen = only_student(run.submissions(), options.student)
-    return [(item.student, options.force or not item.is_fresh(run.stock.source)) for item in chosen]
+    run.load(source_text(run.course, chapter, run.stock.source))
+    return [(item.student, run.is_due(item)) for item in chosen]
 
 
 class ClassRun:
     """One grading run over one chapter."""
 
-    def __init__(self, course: Path, chapter: str):
+    kit: ChapterKit
+    book: GradebookWriter
+    base_key: str
+
+    def __init__(self, course: Path, chapter: str, options: GradeOptions = EVERYBODY):
         """Read the configuration; find the chapter."""
-        self.course, self.chapter = course, chapter
+        self.course, self.chapter, self.options = course, chapter, options
         self.log = run_log(chapter)
         self.stock = StockCourse(course, chapter, self.log)
         self.check_chapter()
-        self.result = read_results(course, chapter)
-        self.source = nbformat.v4.new_notebook()
-        self.graded: list[GradedCell] = []
+        self.results = results_path(course, chapter)
+        self.events = JsonLog(self.results.with_suffix(".log.jsonl"))
+        self.ledger = Ledger(course, chapter)
+        self.cell_seconds = float(options.timeout or self.stock.cell_timeout or NO_LIMIT_CELL_SECONDS)
+        usual = Limits()
+        self.limits = replace(
+            usual,
+            seconds=options.notebook_timeout or usual.seconds,
+            memory_mb=options.memory or usual.memory_mb,
+        )
 
     def check_chapter(self) -> None:
         """Refuse a chapter that has neither a source notebook nor a source to build it from."""
@@ -102,127 +153,188 @@ class ClassRun:
         )
         return find_submissions(submitted, graded, feedback, self.chapter)
 
-    @contextmanager
-    def log_file(self) -> Iterator[None]:
-        """Keep what nbgrader says in this run beside the results."""
-        path = results_path(self.course, self.chapter).with_suffix(".log")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handler = logging.FileHandler(path, mode="w", encoding="utf-8")
-        handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
-        self.log.addHandler(handler)
-        try:
-            yield
-        finally:
-            self.log.removeHandler(handler)
-            handler.close()
-
     def prepare(self) -> None:
         """Bring the instructor's notebook up to its source, and the gradebook up to the notebook."""
-        if source_path(self.course, self.chapter).is_file():
-            write_if_new(self.stock.source, instructor_text(self.course, self.chapter))
-        self.source = nbformat.read(self.stock.source, as_version=nbformat.NO_CONVERT)
-        self.graded = graded_cells(self.source)
-        self.stock.register()
+        text = source_text(self.course, self.chapter, self.stock.source)
+        write_if_new(self.stock.source, text)
+        self.load(text)
+        self.ledger.write()  # what a killed run left in its journal
+        registered = grading_key(text.encode(), repr(self.stock.config).encode(), self.stock.folder.db_url.encode())
+        if self.ledger.registered != registered or not self.stock.is_registered():
+            self.stock.register()
+            self.ledger.registered = registered
+            self.ledger.write()
 
-    def grade(self, submission: Submission, options: GradeOptions) -> None:
-        """Grade one submission if that is due, and write its feedback page."""
-        known = self.result.students.get(submission.student)
-        try:
-            if options.force or known is None or not submission.is_fresh(self.stock.source):
-                outcome = self.grade_anew(submission)
-            else:
-                outcome = self.outcome(submission, known.repairs, known.warnings)
-        except Exception as error:  # whatever it is, it is this submission's result and does not end the run
-            self.log.exception("Grading %s", submission.student)
-            outcome = self.failed(submission, [], explain_failure(error))
-        if options.feedback and outcome.status != "failed" and not self.stock.feedback(submission.student):
-            outcome.warnings.append("The feedback page could not be written; the log in results/ says why.")
-        self.result.students[submission.student] = outcome
-        write_results(self.course, self.result)
+    def load(self, text: str, make_secret: bool = True) -> None:
+        """Make the kit out of the instructor's notebook, and the key that all submissions share."""
+        source = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
+        self.kit = chapter_kit(self.chapter, source, self.stock.config)
+        self.secret = course_secret(self.course, self.options.seed, make_secret)
+        limits = f"{self.cell_seconds} {self.limits}"
+        self.base_key = grading_key(
+            self.kit.prepared.encode(), environment_key().encode(), limits.encode(), self.secret
+        )
 
-    def grade_anew(self, submission: Submission) -> StudentResult:
-        """Let nbgrader grade the submission; a failure is this submission's result and nobody else's."""
-        self.log.info("Grading %s", submission.student)
-        repairs: list[str] = []
-        reason = unreadable(submission.notebook)
-        if reason is None:
-            error = self.stock.autograde(
-                submission.student, lambda notebook: repairs.extend(repair_cells(notebook, self.source))
+    def is_due(self, submission: Submission) -> bool:
+        """Return whether a submission has changed, or its grading failed, since it was last graded."""
+        name = submission.student
+        known = self.ledger.result.students.get(name)
+        if self.options.force or known is None or known.status == "failed" or not submission.graded.is_file():
+            return True
+        return self.ledger.keys.get(name) != self.key(read_submission(submission, self.kit.marked))
+
+    def key(self, handed_in: HandedIn) -> str:
+        """Return the key of all that a submission's result depends on."""
+        return grading_key(self.base_key.encode(), *handed_in.parts)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the gradebook open; whatever happens, what was graded is in the results at the end."""
+        with self.stock.at_work(), opened(self.stock.open_gradebook) as book:
+            changes = self.results.with_suffix(".changes.jsonl")
+            self.book = GradebookWriter(book, self.chapter, self.stock.config, changes, self.log)
+            try:
+                yield
+            finally:
+                self.ledger.keep_only(submission.student for submission in self.submissions())
+                self.ledger.write()
+
+    def grade(self, chosen: list[Submission], progress: Progress, pool: KernelPool | None) -> None:
+        """Grade what is due; bring the rest up to what the gradebook says now."""
+        due = [submission for submission in chosen if self.is_due(submission)]
+        names = {submission.student for submission in due}
+        for submission in chosen:
+            if submission.student not in names and not self.refresh(submission):
+                due.append(submission)
+        tally = Tally(len(due))
+        progress(tally)
+        self.events.write("start", chapter=self.chapter, due=len(due), unchanged=len(chosen) - len(due))
+        for submission, outcome in self.outcomes(due, pool):
+            began = time.monotonic()
+            result = self.keep(submission, outcome)
+            tally.done, tally.student = tally.done + 1, submission.student
+            tally.failed += result.status == "failed"
+            spent = outcome.graded.seconds | {"write": round(time.monotonic() - began, 4)}
+            self.events.write(
+                "graded", student=submission.student, status=result.status, points=result.points, seconds=spent
             )
-            reason = None if error is None else explain_failure(error)
-        if reason is not None:
-            return self.failed(submission, repairs, reason)
-        late = self.stock.seconds_late(submission.student)
-        warnings = [f"Handed in {late / SECONDS_OF_A_MINUTE:.0f} minutes late."] if late > 0 else []
-        return self.outcome(submission, repairs, warnings)
+            progress(tally)
 
-    def outcome(self, submission: Submission, repairs: list[str], warnings: list[str]) -> StudentResult:
-        """Read the graded notebook and the gradebook."""
-        notebook = nbformat.read(submission.graded, as_version=nbformat.NO_CONVERT)
-        scores = self.stock.scores(submission.student)
-        exercises = exercise_results(notebook, self.graded, scores, self.stock.cell_timeout)
-        return StudentResult(overall_status(exercises), repairs, warnings, exercises)
+    def outcomes(self, due: list[Submission], pool: KernelPool | None) -> Iterator[tuple[Submission, Outcome]]:
+        """Yield each submission with what its grading gave."""
+        if not due:
+            return
+        if pool is None and not warm_kernels_run_here():
+            yield from self.outcomes_of_stock(due)
+            return
+        with contextlib.ExitStack() as stack:
+            kernels = Kernels(pool or stack.enter_context(KernelPool(self.options.sandbox)))
+            self.events.write("sandbox", kind=kernels.pool.kind, warning=kernels.pool.warning)
+            workers = max(1, min(self.options.workers or cores(), len(due)))
+            yield from in_parallel(partial(self.step, kernels), due, workers, kernels.stop)
 
-    def failed(self, submission: Submission, repairs: list[str], reason: str) -> StudentResult:
-        """Withdraw what an earlier submission of this student had scored, and give the reason."""
-        self.stock.withdraw_scores(submission.student)
-        for old in (submission.graded.parent, submission.feedback):
-            shutil.rmtree(old, ignore_errors=True)
-        scores = self.stock.scores(submission.student)
-        empty = nbformat.v4.new_notebook()
-        exercises = exercise_results(empty, self.graded, scores, self.stock.cell_timeout)
-        exercises = {name: replace(exercise, message=reason, status="failed") for name, exercise in exercises.items()}
-        return StudentResult("failed", repairs, [reason], exercises)
+    def outcomes_of_stock(self, due: Iterable[Submission]) -> Iterator[tuple[Submission, Outcome]]:
+        """Grade with nbgrader's own kernels, one by one, where ours do not run and that was asked for."""
+        if self.options.sandbox != NONE:
+            raise SandboxError(
+                "The sandbox does not run on this system, and grading runs students' code; "
+                "`--sandbox none` grades unprotected, with nbgrader's own kernels."
+            )
+        self.events.write("sandbox", kind=NONE, warning="nbgrader's own kernels, unprotected")
+        for submission in due:
+            handed_in = read_submission(submission, self.kit.marked)
+            graded = grade_by_stock(self.stock, self.kit, submission, handed_in, self.book, self.cell_seconds)
+            yield submission, Outcome(handed_in, self.key(handed_in), graded)
 
-    def keep(self) -> None:
-        """Write the results, without students whose submission is gone, in the order of their names."""
-        present = {submission.student for submission in self.submissions()}
-        self.result.students = {
-            name: self.result.students[name] for name in sorted(self.result.students) if name in present
-        }
-        write_results(self.course, self.result)
+    def step(self, kernels: Kernels, submission: Submission) -> Outcome:
+        """Grade one submission, in a worker; an error is this submission's result and nobody else's.
 
+        Raises:
+            SandboxError: No kernel can be started, which ends the run.
+        """
+        handed_in = HandedIn()
+        try:
+            handed_in = read_submission(submission, self.kit.marked)
+            graded = self.attempt(kernels, submission.student, handed_in)
+        except SandboxError:
+            raise
+        except Exception as error:
+            self.log.exception("Grading %s", submission.student)
+            graded = failed(self.kit, explain_failure(error))
+        return Outcome(handed_in, self.key(handed_in), graded)
 
-def instructor_text(course: Path, chapter: str) -> str:
-    """Return the instructor's notebook as the chapter's source makes it now."""
-    return write_notebook(instructor_notebook(read_chapter(source_path(course, chapter))))
+    def attempt(self, kernels: Kernels, student: str, handed_in: HandedIn) -> Graded:
+        """Grade one submission; once more if its kernel did not start."""
+        if handed_in.data is None:
+            return failed(self.kit, handed_in.reason)
+        terms = Terms(student, self.secret, self.cell_seconds, self.limits)
+        again = partial(grade_submission, handed_in.data, self.kit, kernels, terms, handed_in.files)
+        try:
+            return again()
+        except SandboxError as error:
+            if kernels.stopped:
+                raise
+            self.log.warning("Grading %s: %s; trying again", student, error)
+            return again()
 
+    def keep(self, submission: Submission, outcome: Outcome) -> StudentResult:
+        """Write one submission's result everywhere: gradebook, graded notebook, and last the ledger with its key.
 
-def write_if_new(path: Path, text: str) -> None:
-    """Write a file unless it reads so already, since a younger source means that tests changed."""
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+        A run that is killed before the last of these grades the submission again, and to the same end.
+        """
+        graded, handed_in, name = outcome.graded, outcome.handed_in, submission.student
+        result = graded.result
+        result.repairs = [*handed_in.notes, *result.repairs]
+        if result.status == "failed":
+            self.book.record(name, None, [], timestamp=handed_in.timestamp)
+            forget_graded(submission)
+            self.ledger.record(name, "", result)
+            return result
+        written = self.book.record(name, graded.scores, graded.unanswered, handed_in.timestamp)
+        if graded.notebook is not None:
+            write_graded(submission, graded.notebook, handed_in)
+        self.settle(result, written)
+        self.ledger.record(name, outcome.key, result)
+        return result
 
+    def settle(self, result: StudentResult, written: Written) -> None:
+        """Bring a result up to what the gradebook says, where a person may have graded since."""
+        result.exercises = settled(result.exercises, self.kit.graded, written.scores)
+        result.status = overall_status(result.exercises)
+        late = f"Handed in {written.late / SECONDS_OF_A_MINUTE:.0f} minutes late." if written.late > 0 else None
+        kept = [warning for warning in result.warnings if not warning.startswith("Handed in ")]
+        result.warnings = [*kept, *([late] if late else [])]
 
-def run_log(chapter: str) -> logging.Logger:
-    """Return the log of one run: nbgrader's words go to a file, not to the terminal."""
-    log = logging.Logger(f"course.grade.{chapter}", level=logging.INFO)
-    log.addHandler(logging.NullHandler())
-    return log
+    def refresh(self, submission: Submission) -> bool:
+        """Bring an unchanged submission's result up to date; False when the gradebook does not know it."""
+        written = self.book.read(submission.student)
+        if not written.scores:
+            return False
+        self.settle(self.ledger.result.students[submission.student], written)
+        return True
 
-
-def unreadable(notebook: Path) -> str | None:
-    """Return in one sentence why the submitted file is no notebook, or None if it is one."""
-    if not notebook.is_file():
-        others = sorted(path.name for path in notebook.parent.glob("*.ipynb"))
-        found = f"found only {', '.join(others)}" if others else "there is no notebook in the folder"
-        return f"{notebook.name} was not handed in: {found}."
-    try:
-        nbformat.read(notebook, as_version=nbformat.NO_CONVERT)
-    except (NotJSONError, UnicodeDecodeError):
-        return f"{notebook.name} is no notebook: the file is not JSON in UTF-8."
-    except Exception as error:
-        return f"{notebook.name} cannot be read as a notebook: {quote(str(error))}"
-    return None
+    def write_feedback(self, chosen: list[Submission]) -> None:
+        """Write the pages that are missing, or older than the grades and comments that they show."""
+        due = {}
+        for submission in chosen:
+            name = submission.student
+            if self.ledger.result.students[name].status == "failed" or not submission.graded.is_file():
+                continue
+            shown = repr((self.book.read(name), self.ledger.keys.get(name))).encode()
+            page = grading_key(shown)
+            if self.options.force or self.ledger.pages.get(name) != page or not self.stock.page(name).is_file():
+                due[name] = page
+        if not due:
+            return
+        missing = self.stock.feedback(list(due))
+        for name, page in due.items():
+            if name in missing:
+                sentence = "The feedback page could not be written; the log in results/ says why."
+                self.ledger.result.students[name].warnings.append(sentence)
+            else:
+                self.ledger.pages[name] = page
 
 
 def explain_failure(error: BaseException) -> str:
-    """Return in one sentence why nbgrader could not grade a submission."""
-    name = type(error).__name__
-    if name == "DeadKernelError":
-        return "The kernel died while the notebook ran, perhaps because memory ran out; nothing could be graded."
-    if name in ("CellTimeoutError", "UnresponsiveKernelError"):
-        return "A cell never ended and could not be interrupted; nothing could be graded."
-    return f"The notebook could not be graded: {name}: {quote(str(error))}"
+    """Return in one sentence why a submission could not be graded."""
+    return f"The notebook could not be graded: {type(error).__name__}: {quote(str(error))}"

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -11,9 +12,11 @@ from nbformat import NotebookNode
 
 from autograder.build import answered_notebook, build_all
 from autograder.errors import CourseError
+from autograder.grading import engine
 from autograder.grading.cells import grade_id
 from autograder.grading.engine import grade_chapter, planned
 from autograder.grading.options import GradeOptions
+from autograder.grading.pool import KernelPool
 from autograder.grading.results import ClassResult, read_results, results_path
 from autograder.grading.stock import StockCourse
 from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
@@ -65,13 +68,20 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hand_in(course, "h no notebook", RIGHT).write_bytes(b"\xff\xfe no JSON")
     hand_in(course, "i wrong name", RIGHT).rename(course / "submitted" / "i wrong name" / CHAPTER / "mine.ipynb")
     hand_in(course, "j [odd] + name", RIGHT)
+    hand_in(course, "k nothing", RIGHT).unlink()
     return course
 
 
 @pytest.fixture(scope="module")
-def graded(course: Path) -> ClassResult:
+def graded(course: Path, warm_pool: KernelPool) -> ClassResult:
     """Return the class's results."""
-    return grade_chapter(course, CHAPTER)
+    return grade_chapter(course, CHAPTER, pool=warm_pool)
+
+
+@pytest.fixture
+def grade(warm_pool: KernelPool) -> Callable[..., ClassResult]:
+    """Return `grade_chapter` with the pool that all tests share."""
+    return partial(grade_chapter, pool=warm_pool)
 
 
 def points(result: ClassResult, student: str) -> dict[str, float]:
@@ -88,10 +98,11 @@ def points(result: ClassResult, student: str) -> dict[str, float]:
         ("d doubled cell", "graded", {"double": 3, "triple": 3, "why": 0}),
         ("e lost answer", "graded", {"double": 3, "triple": 0, "why": 0}),
         ("f loop", "graded", {"double": 0, "triple": 3, "why": 0}),
-        ("g dies", "failed", {"double": 0, "triple": 0, "why": 0}),
+        ("g dies", "partly", {"double": 0, "triple": 0, "why": 0}),
         ("h no notebook", "failed", {"double": 0, "triple": 0, "why": 0}),
-        ("i wrong name", "failed", {"double": 0, "triple": 0, "why": 0}),
+        ("i wrong name", "graded", {"double": 3, "triple": 3, "why": 0}),
         ("j [odd] + name", "graded", {"double": 3, "triple": 3, "why": 0}),
+        ("k nothing", "failed", {"double": 0, "triple": 0, "why": 0}),
     ],
 )
 def test_every_submission_gets_its_own_result(
@@ -104,9 +115,8 @@ def test_every_submission_gets_its_own_result(
 @pytest.mark.parametrize(
     ("student", "words"),
     [
-        ("g dies", "kernel died"),
-        ("h no notebook", "not JSON in UTF-8"),
-        ("i wrong name", "found only mine.ipynb"),
+        ("h no notebook", "the file is not JSON"),
+        ("k nothing", "there is no notebook in the folder"),
     ],
 )
 def test_a_failure_has_its_reason_as_the_first_warning(student: str, words: str, graded: ClassResult) -> None:
@@ -122,7 +132,7 @@ def test_verdicts_reach_the_results(graded: ClassResult) -> None:
 
 
 def test_the_points_are_those_of_the_gradebook(course: Path, graded: ClassResult) -> None:
-    from autograder.grading.engine import run_log
+    from autograder.grading.events import run_log
 
     stock = StockCourse(course, CHAPTER, run_log(CHAPTER))
     for student, result in graded.students.items():
@@ -131,6 +141,7 @@ def test_the_points_are_those_of_the_gradebook(course: Path, graded: ClassResult
 
 def test_a_repair_is_told(graded: ClassResult) -> None:
     assert "more than once" in graded.students["d doubled cell"].repairs[0]
+    assert "mine.ipynb" in graded.students["i wrong name"].repairs[0]
     assert graded.students["a right"].repairs == []
 
 
@@ -154,24 +165,27 @@ def test_what_has_not_changed_is_not_graded_again(course: Path, graded: ClassRes
     assert all(again for _, again in planned(course, CHAPTER, GradeOptions(force=True)))
 
 
-def test_a_resubmission_that_cannot_be_graded_loses_the_old_score(tmp_path: Path) -> None:
+def test_a_resubmission_that_cannot_be_graded_loses_the_old_score(tmp_path: Path, grade: Callable) -> None:
     course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
     hand_in(course, "ada", RIGHT)
-    assert points(grade_chapter(course, CHAPTER), "ada")["double"] > 0
-    hand_in(course, "ada", RIGHT | {"double": DEADLY})
-    again = grade_chapter(course, CHAPTER)
+    assert points(grade(course, CHAPTER), "ada")["double"] > 0
+    hand_in(course, "ada", RIGHT).write_bytes(b"no notebook")
+    again = grade(course, CHAPTER)
     assert again.students["ada"].status == "failed"
     assert set(points(again, "ada").values()) == {0}
     assert not (course / "feedback" / "ada" / CHAPTER).exists()
+    lines = [json.loads(line) for line in (course / "results" / f"{CHAPTER}.changes.jsonl").read_text().splitlines()]
+    withdrawn = {line["cell"]: line for line in lines[-5:]}["double-test"]
+    assert (withdrawn["before"]["auto_score"], withdrawn["after"]["auto_score"]) == (1.0, None)
 
 
-def test_one_student_is_graded_and_the_others_results_stay(tmp_path: Path) -> None:
+def test_one_student_is_graded_and_the_others_results_stay(tmp_path: Path, grade: Callable) -> None:
     course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
     hand_in(course, "ada", RIGHT)
     hand_in(course, "bea", {})
-    grade_chapter(course, CHAPTER)
+    grade(course, CHAPTER)
     hand_in(course, "bea", RIGHT)
-    result = grade_chapter(course, CHAPTER, GradeOptions(student="bea"))
+    result = grade(course, CHAPTER, GradeOptions(student="bea"))
     assert list(result.students) == ["bea"]
     assert list(read_results(course, CHAPTER).students) == ["ada", "bea"]
     assert points(result, "bea")["double"] > 0
@@ -196,20 +210,20 @@ def test_bad_input_is_refused_in_a_sentence(
         grade_chapter(course, chapter, options)
 
 
-def test_an_unforeseen_error_is_one_submissions_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unforeseen_error_is_one_submissions_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable
+) -> None:
     course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
     hand_in(course, "ada", RIGHT)
     hand_in(course, "bea", RIGHT)
-    scores = StockCourse.scores
-    calls = []
+    real = engine.grade_submission
 
-    def planted(self: StockCourse, student: str):
-        calls.append(student)
-        if calls == ["ada"]:
+    def planted(data: bytes, kit, pool, terms, files):
+        if terms.student == "ada":
             raise RuntimeError("planted")
-        return scores(self, student)
+        return real(data, kit, pool, terms, files)
 
-    monkeypatch.setattr(StockCourse, "scores", planted)
-    result = grade_chapter(course, CHAPTER)
+    monkeypatch.setattr(engine, "grade_submission", planted)
+    result = grade(course, CHAPTER)
     assert "planted" in result.students["ada"].warnings[0]
     assert result.students["bea"].status == "graded"

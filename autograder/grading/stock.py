@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from nbgrader.preprocessors import Execute
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.errors import CourseError
+from autograder.grading.gradebook import opened
 from autograder.grading.verdicts import Score
 
 CONFIGURATION = "nbgrader_config.py"
@@ -28,22 +29,24 @@ RELEASE_FOR_THE_GRADEBOOK = os.path.join("build", "release")  # the students' ch
 Repair = Callable[[NotebookNode], None]
 
 
-class OneStudent(BaseConverter):
-    """One of nbgrader's steps on one student's notebook, taken by its path: a name with `[` is no pattern."""
+class NamedStudents(BaseConverter):
+    """One of nbgrader's steps on some students' notebooks, taken by path: a name with `[` is no pattern."""
+
+    students: Sequence[str] = ()
 
     def init_notebooks(self) -> None:
-        """Name the notebook without searching for it."""
-        wanted = cast(CourseDirectory, self.coursedir)
-        folder = self._format_source(wanted.assignment_id, wanted.student_id)
-        self.assignments = {folder: [os.path.join(folder, f"{wanted.assignment_id}.ipynb")]}
+        """Name the notebooks without searching for them."""
+        chapter = cast(CourseDirectory, self.coursedir).assignment_id
+        folders = [self._format_source(chapter, student) for student in self.students]
+        self.assignments = {folder: [os.path.join(folder, f"{chapter}.ipynb")] for folder in folders}
         self.notebooks = []
 
 
-class FeedbackOne(OneStudent, GenerateFeedback):
-    """nbgrader's feedback page for one student."""
+class FeedbackPages(NamedStudents, GenerateFeedback):
+    """nbgrader's feedback pages."""
 
 
-class AutogradeOne(OneStudent, Autograde):
+class AutogradeOne(NamedStudents, Autograde):
     """nbgrader's autograder, which also remembers what went wrong instead of only logging it."""
 
     failure: BaseException | None = None
@@ -100,8 +103,21 @@ class StockCourse:
     @contextmanager
     def gradebook(self) -> Iterator[Gradebook]:
         """Open the gradebook for a moment."""
-        with self.at_work(), Gradebook(self.folder.db_url, self.folder.course_id) as gradebook:
+        with self.at_work(), opened(self.open_gradebook) as gradebook:
             yield gradebook
+
+    def open_gradebook(self) -> Gradebook:
+        """Open the gradebook, made first where there is none; `at_work` must be around this."""
+        return Gradebook(self.folder.db_url, self.folder.course_id)
+
+    def is_registered(self) -> bool:
+        """Return whether the gradebook knows the chapter."""
+        with self.gradebook() as gradebook:
+            try:
+                gradebook.find_notebook(self.chapter, self.chapter)
+            except MissingEntry:
+                return False
+            return True
 
     def course_directory(self, student: str, config: Config | None = None) -> CourseDirectory:
         """Return nbgrader's view of the folder, for one student or (`*`) for all."""
@@ -143,7 +159,7 @@ class StockCourse:
 
         students = self.course_directory(student)
         step = AutogradeOne(coursedir=students, config=self.config, log=self.log)
-        step.force = True
+        step.force, step.students = True, [student]
         step.sanitize_preprocessors = [repair_first, *step.sanitize_preprocessors]
         try:
             with self.at_work():
@@ -152,17 +168,20 @@ class StockCourse:
             return step.failure or error
         return step.failure
 
-    def feedback(self, student: str) -> bool:
-        """Write one student's feedback page; return whether that worked."""
-        students = self.course_directory(student)
-        step = FeedbackOne(coursedir=students, config=self.config, log=self.log)
-        step.force = True
+    def feedback(self, students: Sequence[str]) -> list[str]:
+        """Write the feedback pages of these students; return those whose page could not be written."""
+        step = FeedbackPages(coursedir=self.course_directory("*"), config=self.config, log=self.log)
+        step.force, step.students = True, students
         try:
             with self.at_work():
                 step.start()
-        except NbGraderException:
-            return False
-        return True
+        except NbGraderException as error:
+            self.log.error("Feedback: %s", error)
+        return [student for student in students if not self.page(student).is_file()]
+
+    def page(self, student: str) -> Path:
+        """Return where a student's feedback page lies."""
+        return self.path(self.folder.feedback_directory, student) / f"{self.chapter}.html"
 
     def scores(self, student: str) -> dict[str, Score]:
         """Return the gradebook's rows of one submission by `grade_id`; none if it is not there."""
@@ -177,25 +196,6 @@ class StockCourse:
         """Note the chapter's due date (UTC) in the gradebook."""
         with self.gradebook() as gradebook:
             gradebook.update_or_create_assignment(self.chapter).duedate = due
-            gradebook.db.commit()
-
-    def seconds_late(self, student: str) -> float:
-        """Return how long after the due date the submission came, in seconds."""
-        with self.gradebook() as gradebook:
-            try:
-                return float(gradebook.find_submission(self.chapter, student).total_seconds_late)
-            except MissingEntry:
-                return 0.0
-
-    def withdraw_scores(self, student: str) -> None:
-        """Take back the automatic scores of a submission that could not be graded; a person's scores stay."""
-        with self.gradebook() as gradebook:
-            try:
-                notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
-            except MissingEntry:
-                return
-            for grade in notebook.grades:
-                grade.auto_score, grade.needs_manual_grade = None, True
             gradebook.db.commit()
 
 

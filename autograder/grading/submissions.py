@@ -1,10 +1,22 @@
-"""Which submissions there are, and which of them are graded already."""
+"""Which submissions there are, and what was handed in with each."""
 
 import difflib
-from dataclasses import dataclass
+import json
+import os
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
+from nbgrader.utils import parse_utc
+
 from autograder.errors import CourseError
+
+TIMESTAMP = "timestamp.txt"
+LARGEST_NOTEBOOK = 200 * 2**20
+LARGEST_OTHERS = 20 * 2**20
+MEGABYTE = 2**20
+LEAST_SHARE = 0.5  # of the chapter's marked cells that a notebook of another name must hold
 
 
 @dataclass(frozen=True)
@@ -16,12 +28,120 @@ class Submission:
     graded: Path
     feedback: Path
 
-    def is_fresh(self, source: Path) -> bool:
-        """Return whether the graded notebook is younger than the submission and than the tests."""
-        if not self.graded.is_file() or not self.notebook.is_file():
-            return False
-        graded = self.graded.stat().st_mtime_ns
-        return all(path.stat().st_mtime_ns <= graded for path in (self.notebook, source))
+
+@dataclass
+class HandedIn:
+    """What a student handed in.
+
+    Args:
+        data: The notebook; None when there is none that can be taken.
+        reason: Why there is none, in a sentence.
+        notes: Sentences about what was accepted although it was not as it should be.
+        files: The other files by relative path.
+        stamp: The content of timestamp.txt.
+    """
+
+    data: bytes | None = None
+    reason: str = ""
+    notes: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    stamp: bytes = b""
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """Return when it was handed in (UTC), or None if that is not known."""
+        text = self.stamp.decode("utf-8", errors="replace").strip()
+        try:
+            return parse_utc(text) if text else None
+        except (ValueError, OverflowError):
+            return None
+
+    @property
+    def parts(self) -> list[bytes]:
+        """Return everything that a grade depends on."""
+        found = [self.data or b"", self.stamp, json.dumps(self.notes).encode()]
+        for name, content in sorted(self.files.items()):
+            found += [os.fsencode(name), content]
+        return found
+
+
+def read_submission(submission: Submission, marked: Collection[str]) -> HandedIn:
+    """Read a submission's folder; nothing is followed out of it.
+
+    Args:
+        submission: Where it lies.
+        marked: The chapter's marked cells, which tell its notebook under any name.
+    """
+    folder, wanted = submission.notebook.parent, submission.notebook
+    found = HandedIn()
+    stamp = folder / TIMESTAMP
+    if is_plain(stamp):
+        found.stamp = stamp.read_bytes()
+        if found.timestamp is None:
+            found.notes.append("The time of handing in is not known: timestamp.txt holds no date.")
+    if wanted.is_symlink():
+        found.reason = f"{wanted.name} is a link, not a notebook; nothing was read."
+        return found
+    if not wanted.is_file():
+        chosen = notebook_of_another_name(folder, marked)
+        if chosen is None:
+            found.reason = missing(submission)
+            return found
+        found.notes.append(f"The notebook was handed in as {chosen.name}; it was graded as {wanted.name}.")
+        wanted = chosen
+    size = wanted.stat().st_size
+    if size > LARGEST_NOTEBOOK:
+        found.reason = f"{wanted.name} has {size / MEGABYTE:.0f} MB; at most {LARGEST_NOTEBOOK // MEGABYTE} are read."
+        return found
+    found.data = wanted.read_bytes()
+    found.files, left_out = other_files(folder)
+    if left_out:
+        found.notes.append(f"Files beyond {LARGEST_OTHERS // MEGABYTE} MB, and links, were left out: {left_out}.")
+    return found
+
+
+def is_plain(path: Path) -> bool:
+    """Return whether a path is a file itself and no link to one."""
+    return path.is_file() and not path.is_symlink()
+
+
+def missing(submission: Submission) -> str:
+    """Say that there is no notebook, and what there is instead."""
+    others = sorted(path.name for path in submission.notebook.parent.glob("*.ipynb"))
+    there = f"found only {', '.join(others)}" if others else "there is no notebook in the folder"
+    return f"{submission.notebook.name} was not handed in: {there}."
+
+
+def notebook_of_another_name(folder: Path, marked: Collection[str]) -> Path | None:
+    """Return the one notebook that holds most of the chapter's marked cells, if there is just one."""
+    if not marked:
+        return None
+    fitting = []
+    for path in sorted(folder.glob("*.ipynb")):
+        if is_plain(path) and path.stat().st_size <= LARGEST_NOTEBOOK:
+            text = path.read_bytes()
+            held = sum(json.dumps(name).encode() in text for name in marked)
+            fitting += [path] if held >= LEAST_SHARE * len(marked) else []
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def other_files(folder: Path) -> tuple[dict[str, bytes], str]:
+    """Return what lies beside the notebook, and the names of what was left out."""
+    files: dict[str, bytes] = {}
+    left_out: list[str] = []
+    room = LARGEST_OTHERS
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        for name in sorted(names):
+            path = Path(place, name)
+            if name.startswith(".") or name == TIMESTAMP or name.endswith(".ipynb"):
+                continue
+            if not is_plain(path) or path.stat().st_size > room:
+                left_out.append(name)
+                continue
+            room -= path.stat().st_size
+            files[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return files, ", ".join(left_out)
 
 
 def find_submissions(submitted: Path, graded: Path, feedback: Path, chapter: str) -> list[Submission]:

@@ -1,12 +1,11 @@
 """Finding submissions, and saying what is wrong where there are none."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from autograder.errors import CourseError
-from autograder.grading.submissions import Submission, find_submissions, only_student
+from autograder.grading.submissions import HandedIn, Submission, find_submissions, only_student, read_submission
 
 CHAPTER = "01_tiny"
 
@@ -48,17 +47,49 @@ def test_an_unknown_student_is_named_with_the_nearest(submitted: Path) -> None:
     assert [item.student for item in only_student(find(submitted), "bea")] == ["bea"]
 
 
-@pytest.mark.parametrize(("younger", "fresh"), [("graded", True), ("notebook", False), ("source", False)])
-def test_a_grade_is_fresh_unless_submission_or_tests_are_younger(younger: str, fresh: bool, tmp_path: Path) -> None:
-    paths = {name: tmp_path / name for name in ("graded", "notebook", "source")}
-    for name, path in paths.items():
-        path.touch()
-        os.utime(path, (200, 200) if name == younger else (100, 100))
-    submission = Submission("ada", paths["notebook"], paths["graded"], tmp_path)
-    assert submission.is_fresh(paths["source"]) is fresh
+def handed_in(folder: Path, files: dict[str, bytes], marked: tuple[str, ...] = ("double", "triple")) -> HandedIn:
+    """Read a folder that holds these files."""
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    path = folder / f"{CHAPTER}.ipynb"
+    return read_submission(Submission("ada", path, folder, folder), marked)
 
 
-def test_what_was_never_graded_is_not_fresh(tmp_path: Path) -> None:
-    (tmp_path / "notebook").touch()
-    submission = Submission("ada", tmp_path / "notebook", tmp_path / "none", tmp_path)
-    assert not submission.is_fresh(tmp_path / "notebook")
+def test_the_files_beside_the_notebook_are_read_and_others_are_not(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("not handed in")
+    folder = tmp_path / "ada"
+    files = {f"{CHAPTER}.ipynb": b"{}", "data.csv": b"1", ".hidden": b"2", "other.ipynb": b"{}"}
+    handed_in(folder, files)
+    (folder / "link").symlink_to(tmp_path / "secret")
+    found = read_submission(Submission("ada", folder / f"{CHAPTER}.ipynb", folder, folder), ())
+    assert (found.data, found.files) == (b"{}", {"data.csv": b"1"})
+    assert "link" in found.notes[0]
+
+
+def test_a_link_is_no_notebook(tmp_path: Path) -> None:
+    (tmp_path / "theirs.ipynb").write_text("{}")
+    folder = tmp_path / "ada"
+    folder.mkdir()
+    (folder / f"{CHAPTER}.ipynb").symlink_to(tmp_path / "theirs.ipynb")
+    found = read_submission(Submission("ada", folder / f"{CHAPTER}.ipynb", folder, folder), ())
+    assert found.data is None
+    assert "link" in found.reason
+
+
+def test_one_notebook_of_another_name_is_taken_and_two_are_not(tmp_path: Path) -> None:
+    mine = b'{"grade_id": "double", "other": "triple"}'
+    found = handed_in(tmp_path / "one", {"mine.ipynb": mine, "scratch.ipynb": b"{}"})
+    assert found.data == mine
+    assert "mine.ipynb" in found.notes[0]
+    found = handed_in(tmp_path / "two", {"a.ipynb": mine, "b.ipynb": mine})
+    assert found.data is None
+    assert found.reason.endswith("found only a.ipynb, b.ipynb.")
+
+
+@pytest.mark.parametrize(
+    ("stamp", "hour"), [(b"2026-02-01 22:00:00 UTC", 22), (b"2026-02-01 22:00:00 +0100", 21), (b"", None), (b"?", None)]
+)
+def test_the_time_of_handing_in_is_utc_or_unknown(stamp: bytes, hour: int | None) -> None:
+    timestamp = HandedIn(stamp=stamp).timestamp
+    assert (None if timestamp is None else timestamp.hour) == hour

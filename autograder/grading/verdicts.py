@@ -12,6 +12,7 @@ from autograder.grading.results import ExerciseResult, Status
 
 VERDICT_TYPE = "application/vnd.course.verdict+json"
 NO_VERDICT = "NoVerdict"  # the error's name in a graded cell that could not be judged
+AWAITS_PERSON = "A written answer awaits a person; grade it in formgrader."
 TIMED_OUT = "CellTimeoutError"
 LONGEST_QUOTE = 200  # characters of a learner's error that a message repeats
 UNDEFINED_NAME = re.compile(r"name '(?P<name>[^']+)' is not defined")
@@ -58,7 +59,7 @@ def exercise_result(
         message = "None of this exercise's graded cells is in the notebook."
     needs_person = any(row.needs_person for row in rows)
     if needs_person and message is None:
-        message = "A written answer awaits a person; grade it in formgrader."
+        message = AWAITS_PERSON
     return ExerciseResult(
         points=sum(row.points for row in rows),
         maximum=sum(mark.points for mark in marks),

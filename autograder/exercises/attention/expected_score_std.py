@@ -10,6 +10,7 @@ from autograder.exercises.attention import CHAPTER
 from autograder.program import Program, Run, call
 from course_lib import attention
 
+SINGLE_PRECISION = 1e-6  # a root taken in float32 is as exact a formula as any
 ESTIMATE_TOLERANCE = 0.02  # what a careful simulation reaches
 
 
@@ -40,6 +41,7 @@ exercise = Exercise(
     reference=attention.expected_score_std,
     returns=("the standard deviation",),
     properties=[looks_simulated],
+    tolerance=SINGLE_PRECISION,
     cases=[
         Case("a raw score", lambda draw: raw(draw, 3, 15)),
         Case("a scaled score", lambda draw: scaled(draw, 3, 15)),

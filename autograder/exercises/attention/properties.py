@@ -40,6 +40,8 @@ def dtype_kept(program: Program, found: Run) -> str | None:
     widest = np.result_type(*arrays)
     outcome = found.outcomes[0]
     results = outcome if isinstance(outcome, (tuple, list)) else (outcome,)
+    if not all(isinstance(result, (np.ndarray, np.generic)) for result in results):
+        return None
     came = np.result_type(*results)
     if came.kind != "f" or came.itemsize <= widest.itemsize:
         return None

@@ -71,6 +71,11 @@ def faint_leak(x: Tensor) -> Tensor:
     return x + FAINT * x.flip(0)
 
 
+def gated_leak(x: Tensor) -> Tensor:
+    """Depend on the last token where the own first feature is above 0, and nowhere else."""
+    return x + x[:, :1].relu() * x[-1:]
+
+
 def drowned_leak(x: Tensor) -> Tensor:
     """Depend on the token at the other end as usual, beside something so loud that rounding swallows it."""
     return LOUD * x + x.flip(0)
@@ -80,7 +85,7 @@ NAMED = {
     function.__name__: function
     for function in (
         *(running_sum, token_by_token, earlier_token, causal_attention, leaky_attention, first_three, every_pair),
-        *(opposite_outputs, opposite_inputs, second_feature, faint_leak, drowned_leak),
+        *(opposite_outputs, opposite_inputs, second_feature, faint_leak, drowned_leak, gated_leak),
     )
 }
 
@@ -113,6 +118,7 @@ exercise = Exercise(
         Case("an effect on the second feature alone", of("second_feature"), hidden=True),
         Case("a faint effect", of("faint_leak"), hidden=True),
         Case("an effect beside a loud one", of("drowned_leak"), hidden=True),
+        Case("an effect that some tokens open and others close", of("gated_leak", "gated_leak"), hidden=True),
         Case("the token before", of("earlier_token"), hidden=True),
         Case("float64", of("causal_attention", "running_sum"), hidden=True, dtype="float64"),
         Case("one token", lambda draw: call(Named("token_by_token"), draw.normal(1, 3)), hidden=True),
@@ -194,6 +200,14 @@ def outputs_compared_after_a_change(function, x):
 """)
 def small_gradients_ignored(function, x):
     return (_jacobian(function, x).abs() > 1e-6).any(-1).any(1)
+
+
+@exercise.misconception("""
+    You take the gradients at zeros, or at other tokens of your own. A dependence may be open at one place and closed at
+    another: a ReLU passes on only what is above 0. Ask at the `x` that was given.
+""")
+def asked_at_zeros(function, x):
+    return detector.dependence(function, torch.zeros_like(x))
 
 
 @exercise.misconception("""

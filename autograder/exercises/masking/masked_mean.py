@@ -18,8 +18,8 @@ def tokens(draw: Draw, width: int = 4) -> torch.Tensor:
 
 
 def lengths(draw: Draw) -> torch.Tensor:
-    """Draw three lengths that all differ: a short one, a full one, and one between."""
-    return torch.tensor([draw.integer(3, 4), LENGTH, draw.integer(1, 2)])
+    """Draw three lengths that all differ: one between, a full one, and a single token."""
+    return torch.tensor([draw.integer(2, 4), LENGTH, 1])
 
 
 def padded(draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
@@ -150,6 +150,14 @@ def maximum_of_the_visible(x, mask):
 """)
 def count_raised_by_one(x, mask):
     return _sum(x, mask) / (_count(mask) + 1).to(x.dtype)
+
+
+@exercise.misconception("""
+    A sequence with a single visible token comes out half as large: your count is never below 2. Its mean is the token
+    itself. What is the smallest count that can be divided by?
+""")
+def count_of_at_least_two(x, mask):
+    return _sum(x, mask) / _count(mask).clamp(min=2).to(x.dtype)
 
 
 @exercise.alternative

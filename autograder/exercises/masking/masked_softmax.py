@@ -11,6 +11,7 @@ from autograder.program import Program, Run, call
 from course_lib import masks
 
 LOUD = 30.0  # a hidden score that would win, were it not hidden
+SINGLE_PRECISION = {"float64": 1e-5}  # computing in float32 is fine, as long as the dtype comes back
 ROW_SUM_TOLERANCE = 2e-2  # coarse on purpose: it only picks the sentence, the values decide
 
 
@@ -83,6 +84,7 @@ exercise = Exercise(
     library="torch",
     reference=masks.masked_softmax,
     properties=[rows_are_shares],
+    tolerance=SINGLE_PRECISION,
     forbids=["torch.nn.functional.scaled_dot_product_attention"],
     cases=[
         Case("5 queries over 7 keys", forward),
@@ -267,6 +269,20 @@ def added_then_zeroed(scores, mask):
     empty = mask.all(-1, keepdim=True)
     shown = torch.where(mask & ~empty, -math.inf, 0.0).to(scores.dtype)
     return torch.softmax(scores + shown, dim=-1).masked_fill(empty, 0)
+
+
+@exercise.alternative
+def in_single_precision_and_back(scores, mask):
+    hidden = scores.float().masked_fill(mask, -math.inf)
+    exponentials = torch.exp(hidden - hidden.amax(-1, keepdim=True).detach().clamp(min=torch.finfo(torch.float32).min))
+    return (exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-30)).to(scores.dtype)
+
+
+@exercise.alternative
+def with_a_key_for_rows_that_see_nothing(scores, mask):
+    empty = mask.expand(scores.shape).all(-1, keepdim=True)
+    sink = torch.zeros_like(scores[..., :1]).masked_fill(~empty, -math.inf)
+    return torch.cat([scores.masked_fill(mask, -math.inf), sink], dim=-1).softmax(-1)[..., :-1]
 
 
 @exercise.alternative

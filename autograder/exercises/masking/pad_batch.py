@@ -6,7 +6,7 @@ from torch.nn.utils.rnn import pad_sequence
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
 from autograder.exercises.masking import CHAPTER
-from autograder.program import Program, call
+from autograder.program import Program, Run, call
 from course_lib import padded_batches
 
 VOCAB = 30
@@ -48,11 +48,21 @@ def equal_lengths(draw: Draw) -> Program:
     return call(sequences(draw, 4, 4, 4), draw.integer(1, 9))
 
 
+def tokens_are_int64(program: Program, found: Run) -> str | None:
+    """Give a sentence when the tokens are whole numbers of another dtype, which compare as equal."""
+    tokens = found.outcomes[0][0]
+    if tokens.dtype == torch.int64:
+        return None
+    dtype = str(tokens.dtype).removeprefix("torch.")
+    return f"your tokens have the dtype {dtype}, but ids of tokens are int64, as losses and `gather` expect them"
+
+
 exercise = Exercise(
     chapter=CHAPTER,
     library="torch",
     reference=padded_batches.pad_batch,
     returns=("tokens", "mask"),
+    properties=[tokens_are_int64],
     cases=[
         Case("four lengths", different_lengths),
         Case("real tokens with the padding's id", padding_id_among_the_tokens),
@@ -151,6 +161,24 @@ def sequences_as_columns(sequences, pad_id):
 def mask_of_numbers(sequences, pad_id):
     tokens, mask = padded_batches.pad_batch(sequences, pad_id)
     return tokens, mask.long()
+
+
+@exercise.misconception("""
+    Your tokens are floating numbers. An id is a name and not a quantity: an embedding looks it up in a table and
+    refuses floats. `torch.zeros` makes floats unless you give it a dtype.
+""")
+def floating_tokens(sequences, pad_id):
+    tokens, mask = padded_batches.pad_batch(sequences, pad_id)
+    return tokens.float(), mask
+
+
+@exercise.misconception("""
+    Your tokens are int32. The ids are right, but PyTorch's losses and `gather` want int64, which is also what
+    `torch.tensor` makes of whole numbers.
+""")
+def tokens_in_int32(sequences, pad_id):
+    tokens, mask = padded_batches.pad_batch(sequences, pad_id)
+    return tokens.int(), mask
 
 
 @exercise.misconception("""

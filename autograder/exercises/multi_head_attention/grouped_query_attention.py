@@ -37,6 +37,7 @@ exercise = Exercise(
         Case("one key head for all", lambda draw: drawn(draw, 1), hidden=True),
         Case("a key head for each query head", lambda draw: drawn(draw, HEADS), hidden=True),
         Case("4 key heads for 6 query heads", lambda draw: drawn(draw, 4), hidden=True),
+        Case("8 query heads, 4 key heads", lambda draw: drawn(draw, 4, heads=8), hidden=True),
         Case("float64", lambda draw: drawn(draw, 2), hidden=True, dtype="float64"),
     ],
 )

@@ -1,5 +1,7 @@
 """Check `MultiHeadAttention`: the whole layer, with masks."""
 
+from dataclasses import replace
+
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
 from autograder.exercises.attention.properties import rows_sum_to_one
@@ -58,12 +60,25 @@ def mask_per_head(draw: Draw) -> Program:
 
 def blind_query(draw: Draw) -> Program:
     """Hide every key from one query; look at its output, its weights and the gradients."""
-    size = sizes(draw)
-    mask = draw.mask(size.query, size.key)
+    size = replace(sizes(draw), query=4, key=6)
+    mask = draw.mask(size.query, size.key, share=0)  # other queries see several keys: a lone one has no gradient
     mask[1] = True
     found = tokens(draw, size)
     names = ("w_q.weight", "w_v.bias", "w_o.weight")
     return layer(draw, size).call(*found, mask).gradients(*found, mask, wrt=(0, 1, 2, *names))
+
+
+def called_twice(draw: Draw) -> Program:
+    """Call one layer twice with other tokens of the same sizes, first with a mask: it must not remember."""
+    size = replace(sizes(draw), heads=2 * HEADS)
+    mask = draw.mask(size.query, size.key)
+    return layer(draw, size).call(*tokens(draw, size), mask).call(*tokens(draw, size))
+
+
+def one_query(draw: Draw) -> Program:
+    """Let one query of one batch row look at several keys, as a decoder does at every step."""
+    size = replace(sizes(draw), batch=1, query=1)
+    return layer(draw, size).call(*tokens(draw, size))
 
 
 def ambiguous_mask(draw: Draw) -> Program:
@@ -122,6 +137,8 @@ exercise = Exercise(
         Case("one query sees nothing", blind_query, hidden=True),
         Case("a mask of 3 axes, and as many rows as heads", ambiguous_mask, hidden=True),
         Case("a mask of zeros and ones", float_mask, hidden=True, judge=refuses_numbers),
+        Case("called twice, with 6 heads", called_twice, hidden=True),
+        Case("one query of one batch row", one_query, hidden=True),
         Case("without biases", lambda draw: other_keys(draw, bias=False), hidden=True),
         Case("a width that the heads do not divide", indivisible, hidden=True),
         Case("float64", masked, hidden=True, dtype="float64"),

@@ -19,6 +19,12 @@ def drawn(draw: Draw, heads: int | None = None) -> Program:
     return call(draw.normal(size.batch, size.query, size.d_model), *matrices, heads or size.heads)
 
 
+def heads_of_three_features(draw: Draw) -> Program:
+    """Cut the same width into another number of heads."""
+    matrices = [draw.normal(15, 15, scale=0.3) for _ in range(4)]
+    return call(draw.normal(2, 4, 15), *matrices, 5)
+
+
 exercise = Exercise(
     chapter=CHAPTER,
     library="torch",
@@ -31,6 +37,7 @@ exercise = Exercise(
         Case("3 heads, all sizes different", drawn),
         Case("a single head", lambda draw: drawn(draw, heads=1)),
         Case("other sizes", drawn, hidden=True),
+        Case("heads of 3 features", heads_of_three_features, hidden=True),
         Case("float64", drawn, hidden=True, dtype="float64"),
     ],
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 
 from autograder.exercise import Case, Exercise
 from autograder.exercises.norms_and_residuals import CHAPTER
 from autograder.exercises.norms_and_residuals.random_drops import (
+    batch_of_sequences,
     different_generators,
     drops_as_asked,
     equal_generators,
@@ -15,6 +18,8 @@ from autograder.exercises.norms_and_residuals.random_drops import (
 )
 from autograder.program import call
 from course_lib import residual
+
+judged = partial(Case, judge=drops_as_asked, alike=same_belief)
 
 exercise = Exercise(
     chapter=CHAPTER,
@@ -30,37 +35,16 @@ exercise = Exercise(
     ],
     forbids_because="this exercise asks you to build it from random numbers",
     cases=[
-        Case(
-            "training, twice with equal generators",
-            lambda draw: equal_generators(draw, 0.2, 0.4),
-            judge=drops_as_asked,
-            alike=same_belief,
-        ),
+        judged("training, twice with equal generators", lambda draw: equal_generators(draw, 0.2, 0.4)),
         Case("not training", lambda draw: one_call(draw, draw.number(0.2, 0.8), training=False)),
         Case("p is 0", lambda draw: one_call(draw, 0.0, training=True)),
         Case("p is 1", lambda draw: one_call(draw, 1.0, training=True)),
-        Case(
-            "most is dropped",
-            lambda draw: equal_generators(draw, 0.6, 0.9),
-            hidden=True,
-            judge=drops_as_asked,
-            alike=same_belief,
+        judged("most is dropped", lambda draw: equal_generators(draw, 0.6, 0.9), hidden=True),
+        judged(
+            "training, twice with different generators", lambda draw: different_generators(draw, 0.2, 0.4), hidden=True
         ),
-        Case(
-            "training, twice with different generators",
-            lambda draw: different_generators(draw, 0.2, 0.4),
-            hidden=True,
-            judge=drops_as_asked,
-            alike=same_belief,
-        ),
-        Case(
-            "float64",
-            lambda draw: equal_generators(draw, 0.2, 0.4),
-            hidden=True,
-            dtype="float64",
-            judge=drops_as_asked,
-            alike=same_belief,
-        ),
+        judged("a batch of sequences", lambda draw: batch_of_sequences(draw, 0.2, 0.4), hidden=True),
+        judged("float64", lambda draw: equal_generators(draw, 0.2, 0.4), hidden=True, dtype="float64"),
         Case("p is 1.5", lambda draw: one_call(draw, 1.5, training=True), hidden=True),
         Case("p is negative", lambda draw: one_call(draw, -draw.number(0.1, 0.9), training=True), hidden=True),
         Case(
@@ -201,6 +185,15 @@ def whole_tokens_dropped(x, p, training, generator=None):
 def whole_features_dropped(x, p, training, generator=None):
     _check_share(p)
     return x * _kept(x.shape[-1:], p, generator) / (1 - p) if training else x
+
+
+@exercise.misconception("""
+    All sequences of your batch lose the same entries: you draw one mask in the shape of a sequence and use it for every
+    batch row. Each entry has a chance of its own: draw in the shape of x.
+""")
+def one_mask_for_the_batch(x, p, training, generator=None):
+    _check_share(p)
+    return x * _kept(x.shape[-2:], p, generator) / (1 - p) if training else x
 
 
 @exercise.misconception("""

@@ -24,6 +24,9 @@ from course_lib import normalization
 LIBRARY_NORMS = (
     "torch.nn.functional.layer_norm",
     "torch.layer_norm",
+    "torch.native_layer_norm",
+    "torch.nn.functional.group_norm",
+    "torch.group_norm",
     "torch.nn.functional.instance_norm",
     "torch.nn.functional.batch_norm",
 )

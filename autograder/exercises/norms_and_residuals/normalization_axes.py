@@ -7,7 +7,7 @@ from typing import Any
 from autograder.exercise import Case, Exercise
 from autograder.exercises.norms_and_residuals import CHAPTER
 from autograder.program import Program, Run, call
-from autograder.values import Raised, describe
+from autograder.values import Raised, describe, shortened
 from course_lib import normalization
 
 AXIS_NAMES = ("batch", "sequence", "feature")
@@ -18,7 +18,7 @@ def as_set(outcome: Any) -> frozenset[int] | None:
     """Read axes in any order, counted from either end; None for what is no tuple of axes."""
     if not isinstance(outcome, (tuple, list)):
         return None
-    numbers = [axis.item() if hasattr(axis, "item") else axis for axis in outcome]
+    numbers = [axis.item() if getattr(axis, "ndim", None) == 0 else axis for axis in outcome]
     if not all(type(axis) is int and -AXES <= axis < AXES for axis in numbers):
         return None
     places = [axis % AXES for axis in numbers]
@@ -36,7 +36,7 @@ def right_axes(program: Program, found: Run) -> str | None:
     axes = as_set(outcome)
     if axes is None:
         wanted = f"a tuple of different axes between {-AXES} and {AXES - 1}, such as (0, 2)"
-        shown = repr(outcome) if isinstance(outcome, (tuple, list, int)) else describe(outcome)
+        shown = shortened(repr(outcome)) if isinstance(outcome, (tuple, list, int)) else describe(outcome)
         return f"expected {wanted}, but the result is {shown}"
     if axes == frozenset(normalization.normalization_axes(kind)):
         return None
@@ -67,6 +67,7 @@ exercise = Exercise(
         case("layer"),
         case("instance"),
         Case("a kind that is not one of the three", lambda draw: call("group"), hidden=True),
+        Case("a kind that only begins like one", lambda draw: call("layers"), hidden=True),
         Case("no kind at all", lambda draw: call(""), hidden=True),
     ],
 )

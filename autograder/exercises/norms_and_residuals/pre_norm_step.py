@@ -6,6 +6,7 @@ from autograder.exercise import Case, Exercise
 from autograder.exercises.norms_and_residuals import CHAPTER
 from autograder.exercises.norms_and_residuals.steps import (
     NAMED,
+    gradient_of_x,
     learned_sublayer,
     mixing_sublayer,
     plain_norm,
@@ -26,6 +27,7 @@ exercise = Exercise(
         Case("a batch", lambda draw: learned_sublayer(draw, leading=2), hidden=True),
         Case("a function in place of the norm", plain_norm, hidden=True),
         Case("float64", lambda draw: learned_sublayer(draw, leading=2), hidden=True, dtype="float64"),
+        Case("the gradient of x", gradient_of_x, hidden=True, dtype="float64"),
         Case("another sublayer that adds nothing", useless_sublayer, hidden=True, dtype="float64"),
     ],
 )

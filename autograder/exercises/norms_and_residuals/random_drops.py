@@ -36,6 +36,12 @@ def different_generators(draw: Draw, low: float, high: float) -> Program:
     return call(x, p, True, generator=draw.generator()).call(x, p, True, generator=draw.generator())
 
 
+def batch_of_sequences(draw: Draw, low: float, high: float) -> Program:
+    """Call twice in training on a batch: each of its rows should have chances of its own."""
+    x, p, generator = draw.normal(4, TOKENS // 4, WIDTH, mean=NEVER_ZERO), draw.number(low, high), draw.generator()
+    return call(x, p, True, generator=generator).call(x, p, True, generator=generator)
+
+
 def _numbers(draw: Draw) -> Tensor:
     return draw.normal(TOKENS, WIDTH, mean=NEVER_ZERO)
 
@@ -67,10 +73,12 @@ def drops(x: Tensor, result: Tensor) -> Drops:
         factor = middle if bool(((factors / middle - 1).abs() < SCALE_BAND).all()) else None
     lines = None
     if 0 < int(fallen.sum()) < fallen.numel():
-        if bool((fallen == fallen[:, :1]).all()):
+        if bool((fallen == fallen[..., :1]).all()):
             lines = "token"
-        elif bool((fallen == fallen[:1]).all()):
+        elif bool((fallen == fallen.flatten(0, -2)[0]).all()):
             lines = "feature"
+        elif fallen.ndim > 2 and bool((fallen == fallen[:1]).all()):
+            lines = "place of the sequences"
     return Drops(fallen.double().mean().item(), factor, lines)
 
 
@@ -78,7 +86,7 @@ def drops_as_asked(program: Program, found: Run) -> str | None:
     """Judge results of training by share, scale, structure and generator."""
     for step, outcome in zip(program.steps, found.outcomes, strict=True):
         x, p = step.args[:2]
-        if not isinstance(outcome, Tensor) or outcome.shape != x.shape or outcome.dtype != x.dtype:
+        if not _readable(x, outcome) or not bool(torch.isfinite(outcome).all()):
             return difference(x, outcome, "the result")
         sentence = _wrong_drops(drops(x, outcome), p)
         if sentence:

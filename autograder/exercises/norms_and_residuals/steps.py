@@ -50,6 +50,11 @@ def plain_norm(draw: Draw) -> Program:
     return call(_tokens(draw, *lead, width), _linear(draw, width), Named("halved"))
 
 
+def gradient_of_x(draw: Draw) -> Program:
+    """Differentiate by the tokens: the gradient comes back along the skip path and through the sublayer."""
+    return Program().gradients(*learned_sublayer(draw).steps[0].args, wrt=(0,), weighted=True)
+
+
 def _step(draw: Draw, lead: list[int], width: int, sublayer: Named) -> Program:
     norm = Named("layer norm", (width,), {"weight": draw.normal(width, mean=0.5), "bias": draw.normal(width)})
     return call(_tokens(draw, *lead, width), sublayer, norm)

@@ -44,6 +44,18 @@ def first_token_stays(draw: Draw) -> Program:
     return call(Named("causal_attention"), draw.normal(TOKENS, WIDTH), draw.array(order))
 
 
+def last_token_stays(draw: Draw) -> Program:
+    """Shuffle all but the last token, which sees the same tokens in another order and keeps its output."""
+    order = np.concatenate([three_cycles(draw, TOKENS - 1), [TOKENS - 1]])
+    return call(Named("causal_attention"), draw.normal(TOKENS, WIDTH), draw.array(order))
+
+
+def both_ends_stay(draw: Draw) -> Program:
+    """Shuffle the tokens between the first and the last, whose outputs stay as they were."""
+    order = np.concatenate([[0], 1 + three_cycles(draw, TOKENS - 2), [TOKENS - 1]])
+    return call(Named("causal_attention"), draw.normal(TOKENS, WIDTH), draw.array(order))
+
+
 def neighbors_swapped(draw: Draw) -> Program:
     """Swap the last two tokens only."""
     order = np.arange(TOKENS)
@@ -73,8 +85,11 @@ exercise = Exercise(
         Case("the text turned around", ask("reversed_order"), hidden=True),
         Case("the text turned around, tried with that order", reversing_meets_its_own_order, hidden=True),
         Case("causal attention, the first token stays", first_token_stays, hidden=True),
+        Case("causal attention, the last token stays", last_token_stays, hidden=True),
+        Case("causal attention, both ends stay", both_ends_stay, hidden=True),
         Case("causal attention, the last two swapped", neighbors_swapped, hidden=True),
         Case("faint positions", ask("faint_positions"), hidden=True),
+        Case("features rolled by place", ask("features_rolled_by_place"), hidden=True),
         Case("as many features as tokens", ask("attention_alone", TOKENS, TOKENS), hidden=True),
     ],
 )
@@ -132,6 +147,22 @@ def tolerates_too_much(function, x, permutation):
 """)
 def looks_at_the_first_row(function, x, permutation):
     return _close(function(x[permutation])[0], function(x)[permutation][0])
+
+
+@exercise.misconception("""
+    You look at the last output only. In causal attention the last token sees all others, in whatever order they come,
+    so its output survives a shuffle that leaves it in place, while others change. Compare all rows.
+""")
+def looks_at_the_last_row(function, x, permutation):
+    return _close(function(x[permutation])[-1], function(x)[permutation][-1])
+
+
+@exercise.misconception("""
+    You compare one number per token, such as the sum of its features. A function that moves features around inside a
+    token keeps that number and changes the token. Compare every feature of every row.
+""")
+def compares_sums_of_features(function, x, permutation):
+    return _close(function(x[permutation]).sum(axis=-1), function(x)[permutation].sum(axis=-1))
 
 
 @exercise.misconception("""

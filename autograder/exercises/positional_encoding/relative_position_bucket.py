@@ -10,7 +10,7 @@ import torch
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
 from autograder.exercises.positional_encoding import CHAPTER
-from autograder.program import Program, call
+from autograder.program import Program, Run, call
 from course_lib import buckets
 
 NUM_BUCKETS, MAX_DISTANCE = buckets.NUM_BUCKETS, buckets.MAX_DISTANCE
@@ -41,13 +41,19 @@ def far(draw: Draw, bidirectional: bool, *sizes: int) -> Program:
     return call(draw.array(kept), bidirectional, *sizes)
 
 
+def rows_of_a_table(program: Program, found: Run) -> str | None:
+    """Look at the dtype, as values alone do not tell one kind of whole numbers from another."""
+    dtype = found.outcomes[0].dtype
+    return None if dtype == torch.int64 else f"expected the buckets to have the dtype torch.int64, but it is {dtype}"
+
+
 exercise = Exercise(
     chapter=CHAPTER,
     library="torch",
     reference=buckets.relative_position_bucket,
     returns=("the buckets",),
     cases=[
-        Case("a short text, both directions", lambda draw: table(draw, True)),
+        Case("a short text, both directions", lambda draw: table(draw, True), limit=rows_of_a_table),
         Case("a short text, one direction", lambda draw: table(draw, False)),
         Case("far distances, both directions", lambda draw: far(draw, True)),
         Case("far distances, one direction", lambda draw: far(draw, False), hidden=True),
@@ -69,6 +75,7 @@ def _bucket(
     clamp=True,
     group=torch.Tensor.floor,
     logarithm=True,
+    from_exact=True,
     offset=True,
     halve=True,
 ):
@@ -84,7 +91,7 @@ def _bucket(
         distance = keys_after(-relative)
     exact = num_buckets // exact_share
     ratio = distance.clamp(min=1).double() / exact
-    span = max_distance / exact
+    span = max_distance / (exact if from_exact else 1)
     growth = ratio.log() / math.log(span) if logarithm else (ratio - 1) / (span - 1)
     shared = exact + group(growth * (num_buckets - exact)).long()
     if clamp:
@@ -141,6 +148,14 @@ def groups_of_equal_width(relative_position, bidirectional, num_buckets=NUM_BUCK
 
 
 @exercise.misconception("""
+    Your far ranges are too wide, and the last buckets stay empty: both logarithms start from E, the number of exact
+    distances. Put n = max_distance into the formula: the fraction should be 1.
+""")
+def span_from_one(relative_position, bidirectional, num_buckets=NUM_BUCKETS, max_distance=MAX_DISTANCE):
+    return _bucket(relative_position, bidirectional, num_buckets, max_distance, from_exact=False)
+
+
+@exercise.misconception("""
     You round to the nearest group. The groups are rounded down: the first one begins exactly where the exact distances
     end.
 """)
@@ -186,6 +201,13 @@ def sizes_ignored(relative_position, bidirectional, num_buckets=NUM_BUCKETS, max
 """)
 def buckets_as_floats(relative_position, bidirectional, num_buckets=NUM_BUCKETS, max_distance=MAX_DISTANCE):
     return _bucket(relative_position, bidirectional, num_buckets, max_distance).float()
+
+
+@exercise.misconception("""
+    Your buckets are int32. The contract says int64, which is what `.long()` gives and what T5's own code uses.
+""")
+def buckets_in_int32(relative_position, bidirectional, num_buckets=NUM_BUCKETS, max_distance=MAX_DISTANCE):
+    return _bucket(relative_position, bidirectional, num_buckets, max_distance).int()
 
 
 @exercise.alternative
