@@ -157,7 +157,7 @@ def test_warnings_of_a_solution_are_told_on_stdout_only(capsys: pytest.CaptureFi
 
 
 def test_a_reference_that_is_handed_in_is_refused_by_check_and_known_to_evaluate() -> None:
-    with pytest.raises(CheckFailed, match="your code calls `course_lib.attention.softmax`"):
+    with pytest.raises(CheckFailed, match=r"your code calls `course_lib.attention.softmax`"):
         check(attention.softmax)
     assert evaluate(attention.softmax).passed
 
@@ -166,3 +166,71 @@ def test_names_are_listed_once_each() -> None:
     names = exercise_names()
     assert NAME in names
     assert len(names) == len(set(names))
+
+
+class _Mute(Exception):
+    """An exception whose text raises."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+class _Answers:
+    """A callable that answers every question about itself with an error."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+    def __call__(self, *args, **kwargs):
+        return answer(*args, **kwargs)
+
+
+def test_an_exception_without_a_text_is_told() -> None:
+    def raises(query, key, value, mask=None):
+        raise _Mute
+
+    assert "raised _Mute: an exception whose text cannot be read" in evaluate(raises, NAME, seed=1).message
+
+
+def test_a_callable_that_hides_its_attributes_is_checked() -> None:
+    assert evaluate(_Answers(), NAME, seed=1).passed
+
+
+@pytest.mark.parametrize("name", [3, True, ["softmax"], answer])
+def test_an_exercise_that_is_no_text_is_refused_in_one_sentence(name) -> None:
+    with pytest.raises(LookupError, match="must be the name of an exercise"):
+        evaluate(answer, name)
+
+
+def test_a_seed_of_numpy_is_a_whole_number_and_a_bad_one_shows_one_line() -> None:
+    assert evaluate(answer, NAME, seed=np.int64(3)).seed == 3
+    with pytest.raises(ValueError, match="whole number") as caught:
+        evaluate(answer, NAME, seed="x")
+    assert caught.value._render_traceback_() == [str(caught.value)]
+
+
+def test_a_check_that_is_stopped_says_so_in_one_line() -> None:
+    def stops(query, key, value, mask=None):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        check(stops, NAME, seed=1)
+    assert vars(caught.value)["_render_traceback_"]() == ["You stopped the check before it was done."]
+
+
+def test_replacing_the_comparisons_of_numpy_does_not_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cheats(query, key, value, mask=None):
+        for name in ("isclose", "allclose"):
+            monkeypatch.setattr(np, name, lambda first, *_, **__: np.ones(np.shape(first), dtype=bool))
+        return np.zeros((7, 4)), np.full((7, 5), 0.2)
+
+    verdict = evaluate(cheats, NAME, seed=1)
+    assert verdict.case == "7 queries over 5 keys"
+
+
+def test_a_wrong_type_is_said_before_a_broken_property() -> None:
+    assert "expected weights to be a NumPy array" in evaluate(lambda s: s.tolist(), "softmax", seed=1).message
+
+
+def test_a_number_beyond_every_float_is_refused() -> None:
+    assert not evaluate(lambda d_k, scaled: 10**400, "expected_score_std", seed=1).passed

@@ -51,4 +51,4 @@ class Counter(AllocationCounter):
 def warm_up() -> None:
     """Count nothing once: the first count in a process loads much of PyTorch, which is not the solution's time."""
     with Counter():
-        torch.ones(1) @ torch.ones(1)
+        torch.dot(torch.ones(1), torch.ones(1))

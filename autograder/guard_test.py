@@ -1,6 +1,7 @@
 """The limits of a check: time, output, warnings, and forbidden calls."""
 
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -37,6 +38,15 @@ def test_a_loop_that_swallows_exceptions_is_stopped_as_soon_as_it_leaves_the_han
                     pass
             except BaseException:
                 swallowed += 1
+
+
+def test_a_loop_that_swallows_exceptions_for_ever_is_stopped() -> None:
+    with pytest.raises(TimeIsUp), time_limit(SHORT):
+        while True:
+            try:
+                time.sleep(60)
+            except BaseException:
+                pass
 
 
 def test_the_limit_holds_in_a_thread_too() -> None:

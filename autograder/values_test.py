@@ -1,10 +1,12 @@
 """Plain values."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
 
-from autograder.values import Opaque, Raised, describe, plain
+from autograder.values import MAX_TEXT, Opaque, Raised, describe, plain, shortened
 
 
 class Sly(np.ndarray):
@@ -81,3 +83,36 @@ def test_a_list_without_end_is_cut() -> None:
 )
 def test_values_are_described_in_words(value, words: str) -> None:
     assert describe(value) == words
+
+
+class Pair(NamedTuple):
+    """A named tuple that says nothing true of itself."""
+
+    output: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self):
+        return 0
+
+
+def test_a_named_tuple_is_read_as_a_tuple() -> None:
+    found = plain(Pair(np.ones(1), np.zeros(1)))
+    assert type(found) is tuple
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("tensor", "words"),
+    [
+        (torch.ones(2).to_sparse(), "sparse_coo tensor"),
+        (torch.ones(2, device="meta"), "meta tensor"),
+    ],
+)
+def test_a_tensor_whose_numbers_cannot_be_read_is_named(tensor: torch.Tensor, words: str) -> None:
+    assert plain(tensor) == Opaque(words)
+
+
+def test_a_long_text_is_put_on_one_line_and_cut() -> None:
+    assert shortened("a\nb") == "a b"
+    assert len(shortened("x" * 10**6)) == MAX_TEXT + 1
+    assert len(describe("x" * 10**6)) < 2 * MAX_TEXT

@@ -1134,8 +1134,8 @@ plots.show(
 # W₂, we should be able to **edit** one. Take a fact that the model knows, and the hidden units h that it excites.
 # Adding c · δ hᵀ to the second layer moves the output for this h in the direction δ, and we choose δ so that
 # another object wins. The catch: every other fact with a similar h moves too. The second edit first divides out
-# what all facts share, by the inverse of the mean of h hᵀ, as the method ROME does in language models (Meng et al.
-# 2022).
+# what all facts share, by the inverse of the mean of h hᵀ, as the ROME method does in language models
+# (Meng et al. 2022).
 
 # %%
 reads = with_relu.mixed(pairs).detach()  # what the network reads for each fact
