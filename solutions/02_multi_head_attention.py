@@ -867,8 +867,9 @@ def plural(count: int, thing: str) -> str:
 
 
 def look_back(num_heads: int, offsets: tuple[int, int], seed: int) -> tuple[float, int]:
-    """Train one layer to look back; return the share right on new sequences, and its parameters."""
-    print(f"{plural(num_heads, 'head')}, {' and '.join(map(str, sorted(set(offsets))))} back, seed {seed}:")
+    """Train one layer to look back; return the share right on new sequences, and its size."""
+    places = " and ".join(str(offset) for offset in sorted(set(offsets)))
+    print(f"{plural(num_heads, 'head')}, {places} back, seed {seed}:")
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     model = AttentionOnly(
@@ -1017,14 +1018,16 @@ plots.show(
 # How do two layers do it? Here is a sequence that is easy to read: all 16 letters in random order, then eight of
 # them once more. Choose layer, head and query; the words below the picture name the largest weights. Look at layer
 # 2 first, at a query in the second copy (places 16 to 22). Where does it look, and which letter stands **just
-# before** that place? Then look for a head in layer 1 that always looks at the place before.
+# before** that place? Then look for a head in layer 1 that always looks at the place before. (Sequence 2 is a
+# random one, as in training.)
 
 # %%
 order = torch.randperm(16, generator=torch.Generator().manual_seed(4))
 easy = torch.cat([order, order[4 : 4 + SPAN]])[None]
 with torch.no_grad():
-    _, easy_maps = two_layers(easy)
-head_viewer([list(written(easy[0]))], [weights.numpy() for weights in easy_maps])
+    shown = torch.cat([easy, new[0][:1]])  # the second is one of the 1000 of the test
+    _, easy_maps = two_layers(shown)
+head_viewer([list(written(row)) for row in shown], [weights.numpy() for weights in easy_maps])
 
 # %% [markdown]
 # This is the whole algorithm, in two steps:

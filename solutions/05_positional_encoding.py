@@ -67,7 +67,7 @@ Array = np.ndarray
 # %% [markdown] exercise="is_permutation_equivariant" role="header" minutes=8 lines=2 difficulty=2
 # ## Exercise: does a shuffle go through?
 #
-# Say whether a function is equivariant to one given shuffle of its tokens.
+# Say whether a function is equivariant to one given shuffle of its tokens: f(x[p]) = f(x)[p].
 #
 # **Why it matters.** It is the quickest way to find out whether positions reach a model at all. A model that should
 # know order and passes this test has a fault; a layer that should not know order and fails it has one, too.
@@ -95,8 +95,12 @@ Array = np.ndarray
 
 
 # %% exercise="is_permutation_equivariant" role="answer"
-def is_permutation_equivariant(function, x: Float[Array, "n d"], permutation: Int[Array, "n"]) -> bool:
-    """Tell whether shuffling the tokens shuffles the outputs in the same way, and does nothing else."""
+def is_permutation_equivariant(
+    function,
+    x: Float[Array, "n d"],
+    permutation: Int[Array, "n"],
+) -> bool:
+    """Tell whether shuffling the tokens shuffles the outputs in the same way, and nothing else."""
     # BEGIN SOLUTION
     return bool(np.allclose(function(x[permutation]), function(x)[permutation]))
     # END SOLUTION
@@ -141,8 +145,16 @@ for name, function in functions.items():
     invariant[name] = np.allclose(function(tokens[order]), function(tokens))
     equivariant[name] = equivariance.is_permutation_equivariant(function, tokens, order)
 
-verdict("without positions it is permutation-invariant", invariant, depends_on="what follows the attention")
-verdict("without positions it is permutation-equivariant", equivariant, depends_on="the mask and what follows")
+verdict(
+    "without positions it is permutation-invariant",
+    invariant,
+    depends_on="what follows the attention",
+)
+verdict(
+    "without positions it is permutation-equivariant",
+    equivariant,
+    depends_on="the mask and what follows",
+)
 
 # %% [markdown]
 # Attention is **equivariant**. It becomes invariant when a mean or a sum over all tokens follows. And under a causal
@@ -160,11 +172,15 @@ verdict("without positions it is permutation-equivariant", equivariant, depends_
 ORDER_TOKENS, ORDER_LENGTH, ORDER_WIDTH = 20, 10, 32
 
 
-def order_batch(batch: int, generator: torch.Generator) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch"]]:
+def order_batch(
+    batch: int,
+    generator: torch.Generator,
+) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch"]]:
     """Draw texts with one token 0 and one token 1, and say whether the 0 comes first."""
     texts = torch.randint(2, ORDER_TOKENS, (batch, ORDER_LENGTH), generator=generator)
     places = torch.rand(batch, ORDER_LENGTH, generator=generator).argsort(dim=-1)[:, :2]
-    return texts.scatter(1, places, torch.tensor([[0, 1]]).expand(batch, 2)), (places[:, 0] < places[:, 1]).long()
+    texts = texts.scatter(1, places, torch.tensor([[0, 1]]).expand(batch, 2))
+    return texts, (places[:, 0] < places[:, 1]).long()
 
 
 class Classifier(nn.Module):
@@ -173,15 +189,17 @@ class Classifier(nn.Module):
     def __init__(self, with_positions: bool) -> None:
         super().__init__()
         self.embedding = nn.Embedding(ORDER_TOKENS, ORDER_WIDTH)
-        layer = nn.TransformerEncoderLayer(ORDER_WIDTH, 2, 2 * ORDER_WIDTH, dropout=0.0, batch_first=True)
-        self.encoder, self.head = nn.TransformerEncoder(layer, 1), nn.Linear(ORDER_WIDTH, 2)
+        width = ORDER_WIDTH
+        layer = nn.TransformerEncoderLayer(width, 2, 2 * width, dropout=0.0, batch_first=True)
+        self.encoder, self.head = nn.TransformerEncoder(layer, 1), nn.Linear(width, 2)
         self.with_positions = with_positions
 
     def forward(self, texts: Int[Tensor, "batch length"]) -> Float[Tensor, "batch classes"]:
         """Return a logit per class."""
         x = self.embedding(texts)
         if self.with_positions:
-            x = x + torch.from_numpy(positions.sinusoidal_encoding(ORDER_LENGTH, ORDER_WIDTH)).float()
+            waves = positions.sinusoidal_encoding(ORDER_LENGTH, ORDER_WIDTH)
+            x = x + torch.from_numpy(waves).float()
         return self.head(self.encoder(x).mean(dim=1))
 
 
@@ -220,7 +238,10 @@ print(f"reading the text backward moves the logits by {gap:.1e}")
 with_waves = share_right(trained_classifier(with_positions=True))
 verdict(
     "document A's classifier has all it needs to judge the order of two tokens",
-    {"the classifier as it stands": share_right(orderless) > 0.9, "one with positions": with_waves > 0.9},
+    {
+        "the classifier as it stands": share_right(orderless) > 0.9,
+        "one with positions": with_waves > 0.9,
+    },
     depends_on="whether positions are added",
 )
 
@@ -249,7 +270,10 @@ def multiplies(left: Array, right: Array) -> bool:
 
 verdict(
     "W_e · one_hot(tokens) can be computed with W_e of shape (V, d)",
-    {"one-hot vectors as columns": multiplies(table, one_hot.T), "as rows": multiplies(table, one_hot)},
+    {
+        "one-hot vectors as columns": multiplies(table, one_hot.T),
+        "as rows": multiplies(table, one_hot),
+    },
     depends_on="the layout",
 )
 assert np.array_equal(one_hot @ table, table[ids])
@@ -272,8 +296,9 @@ def rms(x: Array) -> float:
     return float(np.sqrt((x**2).mean()))
 
 
-print(f"embedding {rms(embedding):.3f}, times √d_model {rms(embedding) * math.sqrt(width):.3f}, waves {rms(waves):.3f}")
-print(f"without the factor the waves are {rms(waves) / rms(embedding):.0f} times as large as the tokens")
+plain, loud = rms(embedding), rms(embedding) * math.sqrt(width)
+print(f"embedding {plain:.3f}, times √d_model {loud:.3f}, waves {rms(waves):.3f}")
+print(f"without the factor the waves are {rms(waves) / plain:.0f} times as large as the tokens")
 
 # %% [markdown]
 # > **Paper and practice: what happens to the sum.** The paper multiplies the tokens by √d_model and drops out a part
@@ -299,7 +324,8 @@ print(f"without the factor the waves are {rms(waves) / rms(embedding):.0f} times
 # train.
 #
 # **Contract.** `length` rows for the positions 0, 1, 2, …; `d_model` columns, sine in even and cosine in odd ones; a
-# float64 array of shape `(length, d_model)`. An odd `d_model` raises a `ValueError`.
+# float64 array of shape `(length, d_model)`. `base` is the formula's, 10,000 unless given. An odd `d_model` raises a
+# `ValueError`.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -323,7 +349,11 @@ print(f"without the factor the waves are {rms(waves) / rms(embedding):.0f} times
 
 
 # %% exercise="sinusoidal_encoding" role="answer"
-def sinusoidal_encoding(length: int, d_model: int, base: float = 10_000.0) -> Float[Array, "length d_model"]:
+def sinusoidal_encoding(
+    length: int,
+    d_model: int,
+    base: float = 10_000.0,
+) -> Float[Array, "length d_model"]:
     """Encode the positions 0 … length - 1 as waves."""
     # BEGIN SOLUTION
     if d_model % 2:
@@ -361,8 +391,8 @@ changes = (np.diff(np.sign(encoding), axis=0) != 0).sum(axis=0)
 plots.show(
     ax,
     "A table of waves over 64 positions, one row per column of the encoding, values from -1 to 1. "
-    f"The top waves are the fastest: column 0 changes its sign {changes[0]} times, column 8 {changes[8]} times, "
-    f"and column 30 {changes[30]} times.",
+    f"The top waves are the fastest: column 0 changes its sign {changes[0]} times, "
+    f"column 8 {changes[8]} times, and column 30 {changes[30]} times.",
 )
 
 # %% [markdown]
@@ -384,9 +414,9 @@ verdict(
     depends_on="d_model",
 )
 verdict(
-    "they run from 2π to 20000π",
+    f"they run from 2π to 20000π, {20_000 * math.pi:,.0f} positions",
     {
-        f"the {end} at d_model {width} ({length:,.0f} positions)": math.isclose(length, claimed, rel_tol=1e-3)
+        f"the {end} at d_model {width} ({length:,.0f})": math.isclose(length, claimed, rel_tol=1e-3)
         for width in (64, 512)
         for end, length, claimed in (
             ("shortest", positions.wavelengths(width)[0], 2 * math.pi),
@@ -399,18 +429,19 @@ verdict(
 # %% [markdown]
 # ### Near is similar
 #
-# The product of two rows is Σ cos((p − q) · frequency): it depends on the **distance** alone, and all rows are
-# equally long. Each curve below belongs to another row p; they lie on top of each other.
+# The product of the rows p and q, column by column and summed up, is Σ cos((p − q) · frequency) over all pairs of
+# columns: it depends on the **distance** alone, and all rows are equally long, as vectors. Each curve below belongs to
+# another row p; they lie on top of each other.
 
 # %%
-products = encoding @ encoding.T / 16
+products = encoding @ encoding.T / 16  # there are 16 pairs, so a row with itself gives 1
 distances = np.arange(24)
 plots.show(
     plots.line_plot(
         distances,
         {f"row {start}": products[start, start + distances] for start in (0, 17, 40)},
         xlabel="distance",
-        ylabel="product of two rows, of 1",
+        ylabel="product of two rows",
         title="Rows that are near are similar, wherever they are",
         ax=plots.panels(1, width=6.5)[0],
     )
@@ -430,7 +461,8 @@ for name, candidate in (("right", encoding), ("upside down", upside_down)):
     equally_long = np.allclose(np.diagonal(table), 16)
     distance_alone = all(np.allclose(np.diagonal(table, k), table[0, k]) for k in range(1, 20))
     values = np.allclose(candidate, encoding)
-    print(f"{name:>12}: rows equally long {equally_long}, distance alone {distance_alone}, values {values}")
+    invariants = f"rows equally long {equally_long}, distance alone {distance_alone}"
+    print(f"{name:>12}: {invariants}, right values {values}")
 
 # %% [markdown]
 # Both invariants hold for both tables. **Only a test of values sees the fault.** Keep that in mind for rotary
@@ -448,8 +480,9 @@ for name, candidate in (("right", encoding), ("upside down", upside_down)):
 # linear function of PE(pos)". Document B repeats it. A model can learn "look three back" as a matrix. Here you build
 # that matrix.
 #
-# **Contract.** Return the `(d_model, d_model)` float64 matrix. Rows of the encoding stand **left** of it. `offset`
-# may be negative, or 0. An odd `d_model` raises a `ValueError`.
+# **Contract.** Return the `(d_model, d_model)` float64 matrix M with `PE[p + offset] == PE[p] @ M` for the encoding
+# with the same `base`. Rows of the encoding stand **left** of it. `offset` may be negative, or 0. An odd `d_model`
+# raises a `ValueError`.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -472,7 +505,11 @@ for name, candidate in (("right", encoding), ("upside down", upside_down)):
 
 
 # %% exercise="shift_matrix" role="answer"
-def shift_matrix(offset: int, d_model: int, base: float = 10_000.0) -> Float[Array, "d_model d_model"]:
+def shift_matrix(
+    offset: int,
+    d_model: int,
+    base: float = 10_000.0,
+) -> Float[Array, "d_model d_model"]:
     """Give the matrix with PE[p + offset] = PE[p] @ M for all positions p."""
     # BEGIN SOLUTION
     if d_model % 2:
@@ -501,7 +538,8 @@ check(shift_matrix, hidden=True)
 
 # %%
 three = positions.shift_matrix(3, 32)
-print(f"largest error of PE[p + 3] = PE[p] M over 61 rows: {np.abs(encoding[:-3] @ three - encoding[3:]).max():.1e}")
+error = np.abs(encoding[:-3] @ three - encoding[3:]).max()
+print(f"largest error of PE[p + 3] = PE[p] M over 61 rows: {error:.1e}")
 print("lengths stay (M Mᵀ = 1):        ", np.allclose(three @ three.T, np.eye(32)))
 print("the transpose moves back:       ", np.allclose(three.T, positions.shift_matrix(-3, 32)))
 print(
@@ -531,14 +569,16 @@ def added(start: int) -> Float[Array, "12 16"]:
 def turned(start: int) -> Float[Array, "12 16"]:
     """Attend in the same text, with queries and keys turned by their positions."""
     places = torch.arange(start, start + 12)
-    query, key = (rotary.apply_rotary(torch.from_numpy(text @ w), places).numpy() for w in (w_q, w_k))
+    query, key = torch.from_numpy(text @ w_q), torch.from_numpy(text @ w_k)
+    query, key = (rotary.apply_rotary(x, places).numpy() for x in (query, key))
     return attention.scaled_dot_product_attention(query, key, text @ w_v)[0]
 
 
-for name, attend_from in (("added sinusoids", added), ("rotary", turned)):
+for name, attend_from in (("added sinusoids", added), ("rotary positions", turned)):
     change = {shift: np.abs(attend_from(shift) - attend_from(0)).max() for shift in (5, 50)}
     print(f"{name}: outputs spread by {attend_from(0).std():.2f}; a shift changes them by up to")
-    print("   ", ", ".join(f"{value:.1e} (by {shift} positions)" for shift, value in change.items()))
+    for shift, value in change.items():
+        print(f"    {value:.1e} (by {shift} positions)")
     verdict(
         f"attention with {name} does not notice a shift",
         {f"a shift by {shift}": value < 1e-9 for shift, value in change.items()},
@@ -552,14 +592,16 @@ for name, attend_from in (("added sinusoids", added), ("rotary", turned)):
 #
 # ### Explore: bases, wavelengths and scores
 #
-# Left: the wavelength of each pair. Right: the score of two equal vectors against their distance. Below: some hands
-# after the chosen distance. Things to try:
+# Left: the wavelength of each pair; its dot is filled if the pair turns all the way round within the trained length.
+# Right: the score of two equal vectors against their distance, 1 at distance 0; the diamond is the chosen distance.
+# Below: some hands after the chosen distance. Things to try:
 #
 # 1. Lower the base until all dots are filled. What has become of the score's curve, and what would far tokens look
 #    like?
 # 2. Width 4: at which distance does the score come back to nearly 1? What does a model with so few pairs confuse?
 # 3. Set the trained length to 1024. From which base on does the slowest pair not complete a turn?
-# 4. Models for long texts raise the base, from 10,000 to 500,000 and beyond. Which hands does that slow down?
+# 4. Models for long texts raise the base, from 10,000 to 500,000 and beyond (the slider's steps come near to both).
+#    Which hands does that slow down?
 
 # %%
 position_explorer()
@@ -574,8 +616,8 @@ position_explorer()
 # the table, and rows that training never reached.
 #
 # **Contract.** `LearnedPositions(max_length, d_model)` has an `nn.Embedding` called `table`. `forward(x)` takes
-# `(batch, n, d_model)` and adds row p to the token at position p. A longer text than `max_length` raises a
-# `ValueError` whose message names **both** lengths.
+# `(batch, n, d_model)`, adds row p to the token at position p, and returns the same shape. A longer text than
+# `max_length` raises a `ValueError` whose message names **both** lengths.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -684,7 +726,11 @@ check(LearnedPositions, hidden=True)
 
 
 # %% exercise="apply_rotary" role="answer"
-def apply_rotary(x: Float[Tensor, "... n d"], positions: Tensor, base: float = 10_000.0) -> Float[Tensor, "... n d"]:
+def apply_rotary(
+    x: Float[Tensor, "... n d"],
+    positions: Tensor,
+    base: float = 10_000.0,
+) -> Float[Tensor, "... n d"]:
     """Turn each pair of neighboring features by the angle of its token's position."""
     # BEGIN SOLUTION
     d = x.shape[-1]
@@ -710,7 +756,8 @@ from autograder import check
 check(apply_rotary, hidden=True)
 
 # %% [markdown]
-# Two invariants, and the test of values beside them. The third row is the trap from above: frequencies upside down.
+# Two invariants, and the test of values beside them. The last pair of lines is the trap from above: frequencies upside
+# down.
 
 # %%
 query, key = torch.randn(2, 5, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -719,14 +766,16 @@ places = torch.tensor([0, 1, 2, 3, 7])
 
 def scores(start: int, base: float = 10_000.0) -> Tensor:
     """Score turned queries against turned keys in a text that begins at `start`."""
-    return rotary.apply_rotary(query, places + start, base) @ rotary.apply_rotary(key, places + start, base).mT
+    turned_keys = rotary.apply_rotary(key, places + start, base)
+    return rotary.apply_rotary(query, places + start, base) @ turned_keys.mT
 
 
 for name, base in (("base 10,000", 1e4), ("base 100", 1e2), ("upside down", 1e-4)):
     kept = torch.allclose(rotary.apply_rotary(query, places, base).norm(dim=-1), query.norm(dim=-1))
     moved = (scores(1000, base) - scores(0, base)).abs().max()
     same = torch.allclose(scores(0, base), scores(0))
-    print(f"{name:>11}: lengths kept {kept}, moved by 1000: scores change {moved:.0e}, right values {same}")
+    print(f"{name:>11}: lengths kept {kept}, right values {same}")
+    print(f"{'':>13}a text moved by 1000 positions: its scores change by up to {moved:.0e}")
 
 # %% [markdown]
 # Every base keeps lengths and distances. Only the values say which one it is.
@@ -738,7 +787,8 @@ for name, base in (("base 10,000", 1e4), ("base 100", 1e2), ("upside down", 1e-4
 # added, it would change two different tokens at the same place by the **same** amount. Is that so?
 
 # %%
-random_tokens = torch.randn(2, 1, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+generator = torch.Generator().manual_seed(4)
+random_tokens = torch.randn(2, 1, 8, dtype=torch.float64, generator=generator)
 waves = torch.from_numpy(positions.sinusoidal_encoding(6, 8))
 learned = positions.LearnedPositions(6, 8).double()
 ways = {
@@ -768,7 +818,10 @@ text_keys = torch.randn(6, 8, generator=torch.Generator().manual_seed(5))
 full = rotary.apply_rotary(text_keys, torch.arange(6))
 newest = text_keys[5:]
 
-for name, position in (("position 5, where it stands", 5), ("position 0, counted from its own start", 0)):
+for name, position in (
+    ("position 5, where it stands", 5),
+    ("position 0, counted from its own start", 0),
+):
     alone = rotary.apply_rotary(newest, torch.tensor([position]))
     print(f"{name}: differs from the full pass by {(alone - full[5:]).abs().max():.2f}")
 
@@ -832,10 +885,16 @@ check(to_half_split, hidden=True)
 # %%
 by_neighbors = rotary.apply_rotary(query, places)
 by_halves = rotary.apply_rotary_half_split(rotary.to_half_split(query), places)
-print("permute, turn halves, permute back:", torch.allclose(rotary.from_half_split(by_halves), by_neighbors))
+print(
+    "permute, turn halves, permute back:",
+    torch.allclose(rotary.from_half_split(by_halves), by_neighbors),
+)
 unpermuted = rotary.apply_rotary_half_split(query, places)
 print("turn halves without permuting:     ", torch.allclose(unpermuted, by_neighbors))
-print("its lengths are right all the same:", torch.allclose(unpermuted.norm(dim=-1), by_neighbors.norm(dim=-1)))
+print(
+    "its lengths are right all the same:",
+    torch.allclose(unpermuted.norm(dim=-1), by_neighbors.norm(dim=-1)),
+)
 
 # %% [markdown]
 # > **Paper and practice: two layouts, other bases, part of a head.** The paper pairs neighbors, and so does Meta's
@@ -909,9 +968,9 @@ check(alibi_slopes, hidden=True)
 # **Why it matters.** With a cache there are fewer queries than keys. A bias that numbers both from 0 then makes the
 # newest query prefer the **oldest** key. Under a square table the fault cannot be seen.
 #
-# **Contract.** A tensor of shape `(num_heads, n_q, n_k)`. Queries are aligned with the **last** keys: the last query
-# has the distance 0 to the last key. The distance is absolute, so keys after the query are penalized like those
-# before; there is no −inf anywhere, as hiding is the mask's business.
+# **Contract.** A float32 tensor of shape `(num_heads, n_q, n_k)`. Queries are aligned with the **last** keys: the
+# last query has the distance 0 to the last key, also when there are more queries than keys. The distance is absolute,
+# so keys after the query are penalized like those before; there is no −inf anywhere, as hiding is the mask's business.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -1007,7 +1066,10 @@ for name, mask in (("causal", hidden), ("both ways", torch.zeros_like(hidden))):
 
 # %% exercise="relative_position_bucket" role="answer"
 def relative_position_bucket(
-    relative_position: Int[Tensor, "..."], bidirectional: bool, num_buckets: int = 32, max_distance: int = 128
+    relative_position: Int[Tensor, "..."],
+    bidirectional: bool,
+    num_buckets: int = 32,
+    max_distance: int = 128,
 ) -> Int[Tensor, "..."]:
     """Sort distances into T5's buckets."""
     # BEGIN SOLUTION
@@ -1058,7 +1120,11 @@ rotary_scores = (rotary.apply_rotary(ones, far) @ rotary.apply_rotary(ones[:1], 
 bias = alibi.alibi_bias(8, 1, 129)[:, 0].flip(-1)[:, ::2]
 plots.line_plot(
     far.numpy(),
-    {"rotary": rotary_scores.numpy(), "ALiBi, head 6": bias[6].numpy(), "ALiBi, head 7": bias[7].numpy()},
+    {
+        "rotary": rotary_scores.numpy(),
+        "ALiBi, head 6": bias[6].numpy(),
+        "ALiBi, head 7": bias[7].numpy(),
+    },
     xlabel="distance",
     ylabel="score or bias",
     title="Rotary and ALiBi",
@@ -1082,7 +1148,12 @@ def trained_bench(encoding: str, task=lookback_batch, steps: int = 200) -> Lookb
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(0)
     model = Lookback(encoding)
-    train(model, forever(lambda: task(64, TRAINED_LENGTH, generator)), steps=steps, learning_rate=0.003)
+    train(
+        model,
+        forever(lambda: task(64, TRAINED_LENGTH, generator)),
+        steps=steps,
+        learning_rate=0.003,
+    )
     return model.eval()
 
 
@@ -1106,20 +1177,22 @@ reveal(my_prediction, accuracy(benches["sinusoids"], lookback_batch, 48))
 for encoding in ("rotary", "learned", "T5 buckets", "none"):
     benches[encoding] = trained_bench(encoding)
 
-measured = {name: [accuracy(bench, lookback_batch, length) for length in LENGTHS] for name, bench in benches.items()}
+measured = {}
+for name, bench in benches.items():
+    measured[name] = [accuracy(bench, lookback_batch, length) for length in LENGTHS]
 measured["best without order"] = [best_without_order(length) for length in LENGTHS]
 for name, shares in measured.items():
-    told = ", ".join(f"{share:.2f} at {length}" for share, length in zip(shares, LENGTHS, strict=True))
-    print(f"{name:>18}: {told}")
+    pairs = zip(shares, LENGTHS, strict=True)
+    print(f"{name:>18}:", ", ".join(f"{share:.2f} at {length}" for share, length in pairs))
 
 # %% [markdown]
-# Where do the errors sit? The next plot shows the share of right answers at every place of a long text.
+# Where do the errors sit? The next plot shows the share of right answers along a long text, four places at a time.
 
 # %%
-by_place = {
-    name: accuracy_by_place(bench, lookback_batch, 96)[STEPS_BACK:].unflatten(0, (-1, 4)).mean(dim=1).numpy()
-    for name, bench in benches.items()
-}
+by_place = {}
+for name, bench in benches.items():
+    shares = accuracy_by_place(bench, lookback_batch, 96)[STEPS_BACK:]
+    by_place[name] = shares.unflatten(0, (-1, 4)).mean(dim=1).numpy()
 ax = plots.panels(1, width=7.5, height=3.6)[0]
 ax.axvline(TRAINED_LENGTH, color="#767676", linestyle=":")
 plots.show(
@@ -1134,12 +1207,13 @@ plots.show(
 )
 
 # %% [markdown]
-# Sinusoids and the learned table break off at the dotted line. For the table the reason is plain: its later rows
-# exist, but no gradient ever reached them. The same goes for the buckets of T5 that only longer texts use. The next
-# cell measures how far both moved in training. For sinusoids it is less plain, as the rows beyond 24 exist and obey
-# the same rotation. But a model need not use that: weights that work for the 24 rows of the training texts have a
-# loss of nearly 0, and nothing asks for more. Rotary scores of near keys are right at any place; what grows in a
-# longer text is the number of far keys, at distances that no training text had, which claim a share of the softmax.
+# Sinusoids and the learned table break off at the dotted line; sinusoids come back a part of the way here and there,
+# the table never. For the table the reason is plain: its later rows exist, but no gradient ever reached them. The same
+# goes for the buckets of T5 that only longer texts use. The next cell measures how far both moved in training. For
+# sinusoids it is less plain, as the rows beyond 24 exist and obey the same rotation. But a model need not use that:
+# weights that work for the 24 rows of the training texts have a loss of nearly 0, and nothing asks for more. Rotary
+# scores of near keys are right at any place; what grows in a longer text is the number of far keys, at distances that
+# no training text had, which claim a share of the softmax.
 
 # %%
 torch.manual_seed(0)  # the same start as the trained bench
@@ -1176,15 +1250,15 @@ SETTINGS = {
 
 def committed(setting: tuple[str, int, int]) -> Float[Array, "seed length"]:
     """Read the accuracies of one setting: a row per seed, a column per length."""
-    runs = [run for run in committed_lengths() if (run["encoding"], run["layers"], run["steps"]) == setting]
+    keys = ("encoding", "layers", "steps")
+    runs = [run for run in committed_lengths() if tuple(run[key] for key in keys) == setting]
     return np.array([[run["accuracy"][str(length)] for length in LENGTHS] for run in runs])
 
 
 kept = {name: committed(setting) for name, setting in SETTINGS.items()}
 for name, shares in kept.items():
-    ranges = ", ".join(
-        f"{low:.2f}–{high:.2f}" for low, high in zip(shares.min(axis=0), shares.max(axis=0), strict=True)
-    )
+    lowest, highest = shares.min(axis=0), shares.max(axis=0)
+    ranges = ", ".join(f"{low:.2f}–{high:.2f}" for low, high in zip(lowest, highest, strict=True))
     print(f"{name:>18}: {ranges}   (three seeds, lengths {LENGTHS})")
 print()
 
@@ -1209,9 +1283,10 @@ verdict(
 # The paper itself is careful: it chose sinusoids "because it **may** allow the model to extrapolate", and found them
 # "nearly identical" to learned positions at the lengths it trained on (§3.5, and row E of its table 3). Press et al.
 # tested the hope in language models and refuted it (figure 1 of the ALiBi paper). In their test, rotary positions
-# degraded too: they do so well here because the task is a fixed distance, which is the very thing they are made of.
-# ALiBi falls the least in proportion and pays with many more steps: a straight line has no sharp peak at four. What
-# to take home is not a ranking. It is a question for every claim about length: **measured on what?**
+# degraded too: they do so well here because the task is a fixed distance, which is the very thing they are made of. At
+# length 96 ALiBi has lost the smallest share of what it learned, and it pays with many more steps: a straight line has
+# no sharp peak at four. What to take home is not a ranking. It is a question for every claim about length: **measured
+# on what?**
 #
 # Document B also says that sinusoids "are preferred" in practice. Practice went elsewhere: BERT and GPT-2 learned
 # their tables, T5 has buckets, and most recent open models are rotary.
@@ -1226,7 +1301,10 @@ verdict(
 # %%
 limit = measured["best without order"][0]
 blind = {"1 layer": kept["none"][:, 0].mean(), "2 layers": kept["none, 2 layers"][:, 0].mean()}
-print(f"best without order {limit:.3f};", ", ".join(f"{name} {share:.3f}" for name, share in blind.items()))
+print(
+    f"best without order {limit:.3f};",
+    ", ".join(f"{name} {share:.3f}" for name, share in blind.items()),
+)
 verdict(
     "causal attention without positions knows no order",
     {name: bool(share <= limit + 0.01) for name, share in blind.items()},
@@ -1292,20 +1370,29 @@ check(interpolate_positions, hidden=True)
 my_prediction = None  # a share between 0 and 1
 
 by_distance = benches["rotary"]
-reveal(my_prediction, accuracy(by_distance, lookback_batch, 96, positions.interpolate_positions(96, TRAINED_LENGTH)))
+reveal(
+    my_prediction,
+    accuracy(by_distance, lookback_batch, 96, positions.interpolate_positions(96, TRAINED_LENGTH)),
+)
 
 # %%
 by_order = trained_bench("rotary", latest_mark_batch)
 helped = {}
-for name, model, task in (("4 steps back", by_distance, lookback_batch), ("latest mark", by_order, latest_mark_batch)):
+for name, model, task in (
+    ("4 steps back", by_distance, lookback_batch),
+    ("latest mark", by_order, latest_mark_batch),
+):
     for length in LENGTHS[1:]:
         plain = accuracy(model, task, length)
-        squeezed = accuracy(model, task, length, positions.interpolate_positions(length, TRAINED_LENGTH))
+        closer = positions.interpolate_positions(length, TRAINED_LENGTH)
+        squeezed = accuracy(model, task, length, closer)
         helped[f"{name} at {length}"] = squeezed > plain
-        print(f"{name} at length {length}: {plain:.2f} with positions 0, 1, 2, …; {squeezed:.2f} squeezed")
+        print(f"{name} at length {length}: {plain:.2f} with 0, 1, 2, …; {squeezed:.2f} squeezed")
 print()
 verdict(
-    "squeezed positions help a trained model with longer texts", helped, depends_on="what the task asks of positions"
+    "squeezed positions help a trained model with longer texts",
+    helped,
+    depends_on="what the task asks of positions",
 )
 
 # %% [markdown]
@@ -1355,7 +1442,11 @@ verdict(
 
 
 # %% exercise="repaired_sinusoids" role="answer"
-def repaired_sinusoids(length: int, d_model: int, base: float = 10_000.0) -> Float[Array, "length d_model"]:
+def repaired_sinusoids(
+    length: int,
+    d_model: int,
+    base: float = 10_000.0,
+) -> Float[Array, "length d_model"]:
     """Encode the positions 0 … length - 1 as waves."""
     # BEGIN SOLUTION
     if d_model % 2:
@@ -1411,7 +1502,7 @@ for name, bench in benches.items():
 # the first real token.
 #
 # (b) A learned table is out: beyond its trained rows nothing has been learned (rows beyond 24 moved by 0 in training,
-# and the accuracy fell to about 0.49 at twice the length). Added sinusoids fell almost as far. Rotary positions are
+# and the accuracy fell to about 0.49 at twice the length). Added sinusoids fell to about 0.6. Rotary positions are
 # the usual choice, as their scores depend on the distance alone; with squeezed positions or a raised base, and some
 # further training on long texts. ALiBi or T5's buckets are defensible: what they say of a far key is a continuation
 # of what they say of a near one. My numbers do not carry over: the task was a fixed distance of 4, which suits rotary
@@ -1449,7 +1540,10 @@ try:
     shifted = sinusoidal_encoding(40, 16)[:30] @ shift_matrix(10, 16)
     print("your matrix moves your waves:", np.allclose(shifted, sinusoidal_encoding(40, 16)[10:]))
     shuffled = np.random.default_rng(0).permutation(12)
-    print("attention goes through your shuffle test:", is_permutation_equivariant(attend, text, shuffled))
+    print(
+        "attention goes through your shuffle test:",
+        is_permutation_equivariant(attend, text, shuffled),
+    )
 except NotImplementedError:
     print("One of the four is not written yet; come back when it is.")
 

@@ -1,0 +1,3 @@
+"""Chapter 07: what transformers cost, in parameters, operations, bytes and seconds."""
+
+CHAPTER = "07_complexity"
