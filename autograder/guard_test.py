@@ -66,6 +66,18 @@ def test_the_limit_holds_in_a_thread_too() -> None:
     assert stopped == [True]
 
 
+def test_a_sleeper_is_stopped_by_the_clock() -> None:
+    began = time.monotonic()
+    with pytest.raises(TimeIsUp), time_limit(SHORT):
+        time.sleep(60)
+    assert time.monotonic() - began < 30
+
+
+def test_waiting_for_the_processor_is_not_held_against_a_solution() -> None:
+    with time_limit(1.0):
+        time.sleep(1.5)
+
+
 def test_code_within_the_limit_is_left_alone() -> None:
     with time_limit(60):
         total = sum(range(1000))

@@ -22,7 +22,7 @@ import torch
 
 from autograder.codec import MAX_BYTES, CodecError, decode, encode
 from autograder.exercise import UnknownExercise, find_exercise
-from autograder.guard import SECONDS_PER_CASE, Forbidden, Heard, TimeIsUp
+from autograder.guard import PATIENCE, SECONDS_PER_CASE, Forbidden, Heard, TimeIsUp
 from autograder.judge import Verdict, judge, run_here
 from autograder.program import Program, Run
 
@@ -30,6 +30,7 @@ FRAME = struct.Struct(">I")
 CHUNK = 2**20
 REQUEST_BYTES = 100_000
 SECONDS_OF_GRACE = 5.0  # beyond the limit of a case: for the way there and back
+SECONDS_PER_PROGRAM = PATIENCE * SECONDS_PER_CASE + SECONDS_OF_GRACE
 TOKEN_BYTES = 8
 LONGEST_MESSAGE = 4_000
 LONGEST_PRINT = 2_000
@@ -141,7 +142,11 @@ class RemoteRunner:
     """Run programs in the student's process; an instance is the runner that `judge` takes."""
 
     def __init__(
-        self, link: socket.socket, exercise: str, solution: str, seconds: float = SECONDS_PER_CASE + SECONDS_OF_GRACE
+        self,
+        link: socket.socket,
+        exercise: str,
+        solution: str,
+        seconds: float = SECONDS_PER_PROGRAM,
     ):
         """Speak over a link about one function of the notebook.
 

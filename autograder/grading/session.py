@@ -21,9 +21,8 @@ from autograder.grading.forked import End, ForkedProcess
 from autograder.grading.judge_process import JudgeProcess
 from autograder.grading.limits import Limits
 from autograder.grading.outputs import Outputs
-from autograder.grading.remote import SECONDS_OF_GRACE, SERVE, Judged
+from autograder.grading.remote import SECONDS_PER_PROGRAM, SERVE, Judged
 from autograder.grading.sandbox import Room
-from autograder.guard import SECONDS_PER_CASE
 from autograder.judge import Verdict
 
 if TYPE_CHECKING:
@@ -228,9 +227,13 @@ class KernelSession:
             return self._unanswered(exercise, seed, why)
         judge = self.pool.judge()
         outputs = Outputs(self._request(SERVE, silent=True), self.limits.output_bytes)
-        seconds = SECONDS_PER_CASE + SECONDS_OF_GRACE
         judge.ask(
-            self._link, exercise=exercise, solution=solution or exercise, hidden=hidden, seed=seed, seconds=seconds
+            self._link,
+            exercise=exercise,
+            solution=solution or exercise,
+            hidden=hidden,
+            seed=seed,
+            seconds=SECONDS_PER_PROGRAM,
         )
         judged = self._await_verdict(judge, outputs, time.monotonic() + timeout)
         if judged is None:
