@@ -4,6 +4,7 @@ import os
 import socket
 from typing import Any
 
+import hypothesis
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -14,6 +15,12 @@ from jaxtyping import install_import_hook
 
 # Where a float is asked for, a whole number serves.
 install_import_hook("course_lib", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+
+# Nothing is tested by the clock, and a run can be repeated exactly.
+hypothesis.settings.register_profile(
+    "course", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("course")
 
 ALLOWED_SKIPS = ("kernel:", "hardware:")  # what no package can bring
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")

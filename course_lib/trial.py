@@ -13,7 +13,7 @@ def reveal(prediction: float | None, measured: float) -> None:
     if isinstance(prediction, bool) or not isinstance(prediction, int | float):
         print("No prediction yet: put a number in place of None and run this cell again.")
     else:
-        print(f"You predicted {prediction:.3g}; measured: {measured:.3g}.")
+        print(f"You predicted {prediction:,.4g}; measured: {measured:,.4g}.")
 
 
 def verdict(claim: str, findings: Mapping[str, bool], depends_on: str) -> None:

@@ -34,4 +34,4 @@ def test_what_is_no_number_is_no_prediction_yet(prediction, monkeypatch, capsys:
 
 def test_a_prediction_stands_next_to_the_measurement(capsys: pytest.CaptureFixture[str]) -> None:
     reveal(0.5, 0.34512)
-    assert capsys.readouterr().out == "You predicted 0.5; measured: 0.345.\n"
+    assert capsys.readouterr().out == "You predicted 0.5; measured: 0.3451.\n"

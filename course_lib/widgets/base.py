@@ -17,7 +17,7 @@ from IPython.display import display
 from course_lib.frontend import interactive
 
 Draw = Callable[..., tuple[str, str]]
-LABEL_WIDTH, CONTROL_WIDTH = "9em", "24em"
+LABEL_WIDTH, CONTROL_WIDTH = "11em", "26em"
 WORDS_STYLE = "max-width:60em;line-height:1.4;margin:0"
 
 
@@ -37,9 +37,10 @@ class Slider:
         if self.logarithmic:
             # ipywidgets takes the ends of this slider as exponents of its base, 2.
             ends = {"min": math.log2(self.low), "max": math.log2(self.high), "step": self.step, "base": 2}
-            return ipywidgets.FloatLogSlider(value=self.value, readout_format=".3g", **ends, **common)
+            return ipywidgets.FloatLogSlider(value=self.value, readout_format=",.3r", **ends, **common)
+        digits = ".0f" if float(self.step).is_integer() else ".2f"
         return ipywidgets.FloatSlider(
-            value=self.value, min=self.low, max=self.high, step=self.step, readout_format=".2f", **common
+            value=self.value, min=self.low, max=self.high, step=self.step, readout_format=digits, **common
         )
 
 

@@ -69,10 +69,14 @@ def draw(base: float, d_head: int, trained_length: int, distance: float) -> tupl
 def _words(base: float, d_head: int, trained_length: int, distance: float) -> str:
     waves, whole = wavelengths(d_head, base), turns(d_head, base, trained_length)
     pairs = len(waves)
+    new = pairs - whole
+    others = (
+        "" if new == 0 else f"; the other {'one reaches' if new == 1 else f'{new} reach'} new angles in longer texts"
+    )
     return (
         f"Base {base:,.0f}, {pairs} pairs: wavelengths from {waves[0]:.1f} to {waves[-1]:,.1f} positions. "
         f"Within a trained length of {trained_length}, {whole} of {pairs} pairs turn all the way round, so a model has "
-        f"seen all their angles; the other {pairs - whole} reach new angles in longer texts. "
+        f"seen all their angles{others}. "
         f"Two equal vectors have the score 1 at distance 0, {float(score(distance, d_head, base)):.2f} at distance "
         f"{distance:.0f} and {float(score(trained_length, d_head, base)):.2f} at distance {trained_length}."
     )

@@ -1,0 +1,168 @@
+"""Every chapter as it is released: opened in JupyterLab, run from top to bottom, and its widgets moved by keyboard."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from autograder.browser.conftest import ROOT, SCREENSHOTS
+from autograder.browser.lab import Lab, jupyter_lab
+from autograder.browser.page import COMPLAINT, DONE, MILLISECONDS, REACTION, NotebookPage, fresh_page, screenshot
+from autograder.course_folder import CHAPTERS, CONFIG_NAME, chapter_names, chapter_path
+from autograder.grading.cells import role_of
+
+pytestmark = pytest.mark.slow
+GO_ON = "raises-exception"  # JupyterLab runs the cells after a failed one only where the failed one has this tag
+QUICK = "COURSE_QUICK"  # long cells take a few steps: what they learn is tested elsewhere
+WHOLE_CHAPTER = 300 * MILLISECONDS  # for all cells on a slow machine
+WORDS = "p[role=status]"
+TEXT_CELL = "markdown"
+NAMES = sorted(path.stem for path in (ROOT / CHAPTERS).glob("*/*.ipynb") if path.stem == path.parent.name)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a learner sees who opens a chapter and runs it without answering anything.
+
+    Args:
+        complaints: What cells wrote on stderr, and their errors, by their place.
+        broken_formulas: Formulas that could not be shown.
+        words: Of every widget, before and after its first control was moved once.
+    """
+
+    released: NotebookNode
+    complaints: dict[int, list[str]]
+    broken_formulas: list[str]
+    words: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def learners_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Return JupyterLab on a copy of all chapters, in which a failed check does not stop the cells after it."""
+    checkout = tmp_path_factory.mktemp("every_chapter")
+    shutil.copytree(ROOT / CHAPTERS, checkout / CHAPTERS, ignore=shutil.ignore_patterns(".*"))
+    shutil.copy(ROOT / CONFIG_NAME, checkout)
+    for name in NAMES:
+        notebook = read(chapter_path(checkout, name))
+        for cell in notebook.cells:
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), GO_ON]
+        nbformat.write(notebook, chapter_path(checkout, name))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(QUICK, "1")
+        with jupyter_lab(checkout / CHAPTERS, tmp_path_factory.mktemp("home"), course=checkout) as running:
+            yield running
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def visit(request: pytest.FixtureRequest, browser: Browser, learners_lab: Lab) -> Visit:
+    """Return what happened in one chapter, and leave pictures of its top and of every widget."""
+    name = request.param
+    released = read(chapter_path(ROOT, name))
+    with fresh_page(browser) as page:
+        notebook = NotebookPage.open(page, learners_lab, f"{name}/{name}.ipynb")
+        notebook.wait_for_cells(len(released.cells))
+        screenshot(page, SCREENSHOTS, f"chapter-{name}-top")
+        run_all(notebook, released)
+        seen = Visit(released, complaints(notebook, released), broken_formulas(page))
+        for index in code_cells(released):
+            if notebook.cell(index).locator(WORDS).count():
+                picture = SCREENSHOTS / f"chapter-{name}-widget-{len(seen.words) + 1}.png"
+                seen.words[index] = move_once(notebook, index, picture)
+    end_kernels(learners_lab)
+    return seen
+
+
+def read(path: Path) -> NotebookNode:
+    """Read a notebook as it is."""
+    return nbformat.read(path, as_version=nbformat.NO_CONVERT)
+
+
+def code_cells(notebook: NotebookNode) -> list[int]:
+    """Return the places of the cells that run."""
+    return [index for index, cell in enumerate(notebook.cells) if cell.cell_type != TEXT_CELL]
+
+
+def run_all(notebook: NotebookPage, released: NotebookNode) -> None:
+    """Choose Run All Cells from the menu and wait for the end of every cell."""
+    page = notebook.page
+    notebook.cell(code_cells(released)[0]).locator(".jp-InputPrompt").click()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    for index in code_cells(released):
+        prompt = notebook.cell(index).locator(".jp-InputPrompt")
+        expect(prompt, f"cell {index} should have run").to_have_text(DONE, timeout=WHOLE_CHAPTER)
+    notebook.wait_for_kernel()
+
+
+def end_kernels(lab: Lab) -> None:
+    """End what runs, so that no two chapters take memory at once."""
+    with urlopen(lab.url("api/sessions")) as answer:
+        sessions = json.load(answer)
+    for session in sessions:
+        with urlopen(Request(lab.url(f"api/sessions/{session['id']}"), method="DELETE")):
+            pass
+
+
+def complaints(notebook: NotebookPage, released: NotebookNode) -> dict[int, list[str]]:
+    """Return what cells wrote on stderr, and their errors."""
+    # A cell out of sight has its words, but they are not laid out: `inner_text` would not find them.
+    found = {index: notebook.cell(index).locator(COMPLAINT).all_text_contents() for index in code_cells(released)}
+    return {index: texts for index, texts in found.items() if texts}
+
+
+def broken_formulas(page: Page) -> list[str]:
+    """Return the formulas that MathJax marks as faulty."""
+    return page.locator("mjx-merror, .MathJax_Error").all_text_contents()
+
+
+def move_once(notebook: NotebookPage, index: int, picture: Path) -> tuple[str, str]:
+    """Press one key on a widget's first control; return its words before and after, and picture the widget."""
+    cell = notebook.cell(index)
+    notebook.show(index)
+    words, control = cell.locator(WORDS).first, first_control(cell)
+    before = words.inner_text()
+    control.focus()
+    is_slider = control.get_attribute("role") == "slider"
+    at_its_end = is_slider and control.get_attribute("aria-valuenow") == control.get_attribute("aria-valuemax")
+    notebook.page.keyboard.press("ArrowLeft" if at_its_end else "ArrowRight" if is_slider else "Space")
+    expect(words, f"the words of the widget in cell {index}").not_to_have_text(before, timeout=REACTION)
+    cell.locator(".jp-OutputArea").first.screenshot(path=picture)
+    return before, words.inner_text()
+
+
+def first_control(cell: Locator) -> Locator:
+    """Return a widget's first slider, or its first switch if it has no slider."""
+    slider = cell.locator(".noUi-handle").first
+    return slider if slider.count() else cell.get_by_role("checkbox").first
+
+
+def test_every_source_has_a_chapter_here() -> None:
+    assert chapter_names(ROOT) == NAMES
+
+
+def test_only_checks_of_unanswered_exercises_complain(visit: Visit) -> None:
+    roles = {index: role_of(visit.released.cells[index]) for index in visit.complaints}
+    foreign = {index: visit.complaints[index] for index, role in roles.items() if role is None or role[1] != "test"}
+    assert foreign == {}
+
+
+def test_every_unanswered_exercise_is_told_so(visit: Visit) -> None:
+    roles = {index: role_of(cell) for index, cell in enumerate(visit.released.cells)}
+    tests = [index for index, role in roles.items() if role is not None and role[1] == "test"]
+    assert sorted(visit.complaints) == tests
+
+
+def test_every_formula_is_shown(visit: Visit) -> None:
+    assert visit.broken_formulas == []
+
+
+def test_every_widget_follows_a_key_and_its_words_say_so(visit: Visit) -> None:
+    assert visit.words, "the chapter shows no widget"
+    assert all(before.strip() and after.strip() and before != after for before, after in visit.words.values())
