@@ -227,3 +227,85 @@ def test_an_unforeseen_error_is_one_submissions_result(
     result = grade(course, CHAPTER)
     assert "planted" in result.students["ada"].warnings[0]
     assert result.students["bea"].status == "graded"
+
+
+def test_a_persons_points_and_comment_survive_and_reach_the_results(tmp_path: Path, grade: Callable) -> None:
+    from autograder.grading.events import run_log
+
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT | WRITTEN)
+    assert grade(course, CHAPTER).students["ada"].status == "needs_manual"
+    with StockCourse(course, CHAPTER, run_log(CHAPTER)).gradebook() as book:
+        row = book.find_grade("why-written", CHAPTER, CHAPTER, "ada")
+        row.manual_score, row.needs_manual_grade = 1.5, False
+        book.find_comment("why-written", CHAPTER, CHAPTER, "ada").manual_comment = "Nearly, dear Ada."
+        book.db.commit()
+    unchanged = grade(course, CHAPTER).students["ada"]
+    assert (unchanged.status, unchanged.exercises["why"].points) == ("graded", 1.5)
+    assert unchanged.exercises["why"].message is None
+    page = course / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html"
+    assert "Nearly, dear Ada." in page.read_text(encoding="utf-8")
+    hand_in(course, "ada", RIGHT | WRITTEN | {"double": SQUARED})
+    again = grade(course, CHAPTER).students["ada"]
+    assert (again.exercises["double"].points, again.exercises["why"].points) == (0, 1.5)
+
+
+def test_nothing_runs_when_nothing_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable
+) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    first = grade(course, CHAPTER)
+
+    def planted(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is to be graded")
+
+    monkeypatch.setattr(engine, "KernelPool", planted)
+    monkeypatch.setattr(engine, "grade_submission", planted)
+    monkeypatch.setattr(StockCourse, "feedback", planted)
+    monkeypatch.setattr(StockCourse, "register", planted)
+    assert grade_chapter(course, CHAPTER) == first
+
+
+def test_the_log_has_a_line_for_each_submission(course: Path, graded: ClassResult) -> None:
+    lines = [json.loads(line) for line in (course / "results" / f"{CHAPTER}.log.jsonl").read_text().splitlines()]
+    assert [line["event"] for line in lines[:2]] == ["start", "sandbox"]
+    assert sorted(line["student"] for line in lines if line["event"] == "graded") == sorted(graded.students)
+
+
+def test_ctrl_c_keeps_what_was_graded(tmp_path: Path, grade: Callable, warm_pool: KernelPool) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    for student in ("ada", "bea", "cem"):
+        hand_in(course, student, RIGHT)
+
+    def interrupt(tally: engine.Tally) -> None:
+        if tally.done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        grade(course, CHAPTER, GradeOptions(workers=1), interrupt)
+    assert len(read_results(course, CHAPTER).students) == 1
+    assert sum(due for _, due in planned(course, CHAPTER, GradeOptions())) == 2
+    assert len(grade(course, CHAPTER).students) == 3
+
+
+def test_without_warm_kernels_grading_refuses_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "warm_kernels_run_here", lambda: False)
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT | {"double": SQUARED})
+    hand_in(course, "bea", {}).write_bytes(b"rubbish")
+    with pytest.raises(CourseError, match="--sandbox none"):
+        grade_chapter(course, CHAPTER)
+    result = grade_chapter(course, CHAPTER, GradeOptions(sandbox="none"))
+    assert points(result, "ada") == {"double": 0, "triple": 3, "why": 0}
+    assert result.students["bea"].status == "failed"
+
+
+def test_a_run_without_a_sandbox_that_works_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    with pytest.raises(CourseError, match="must be one of"):
+        grade_chapter(course, CHAPTER, GradeOptions(sandbox="paper"))
+    assert read_results(course, CHAPTER).students == {}
