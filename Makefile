@@ -13,7 +13,7 @@ build: $(VENV)/instructor.stamp
 	@$(BIN)/course build
 test: $(VENV)/dev.stamp
 	@$(BIN)/pytest -q -n auto -m "not slow"
-	@$(BIN)/pytest -q -m slow
+	@$(BIN)/pytest -q -n auto --dist loadfile -m slow
 lint: $(VENV)/dev.stamp
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 

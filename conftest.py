@@ -27,6 +27,7 @@ IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
 LOCAL_HOSTS = ("127.", "::1", "localhost")
 
 skips: dict[str, str] = {}
+measured: list[str] = []
 
 
 def is_local(address: Any) -> bool:
@@ -54,7 +55,9 @@ def reason_of(report: Any) -> str:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note down a skipped test; an expected failure is none."""
+    """Note down what a test measured, and a skipped test; an expected failure is none."""
+    if report.when == "call":
+        measured.extend(str(value) for name, value in report.user_properties if name == "measured")
     if report.skipped and not hasattr(report, "wasxfail"):
         skips[report.nodeid] = reason_of(report)
 
@@ -77,7 +80,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Name what could not be run here, and what to install for it."""
+    """Tell what was measured; name what could not be run here, and what to install for it."""
+    if measured:
+        terminalreporter.section("measured")
+        for line in sorted(measured):
+            terminalreporter.line(line)
     if not skips:
         return
     terminalreporter.section("not run on this machine")

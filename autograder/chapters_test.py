@@ -95,10 +95,10 @@ def test_starter_runs_to_its_end_and_only_checks_fail(chapter: str, tmp_path: Pa
 
 @pytest.mark.slow
 @chapters
-def test_solved_chapter_keeps_its_limits(chapter: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solved_chapter_keeps_its_limits(chapter: str, tmp_path: Path, record_property) -> None:
     ran = execute(solved_notebook(COURSE, chapter), tmp_path, quick=False)
-    with capsys.disabled():
-        print(f"\n{chapter}: {ran.cpu_seconds:.0f} CPU-seconds, {ran.peak_bytes / 1e9:.2f} GB at most")
+    cost = f"{ran.cpu_seconds:.0f} CPU-seconds, {ran.peak_bytes / 1e9:.2f} GB at most"
+    record_property("measured", f"{chapter}, solved from top to bottom: {cost}")
     assert ran.errors() == {}
     assert ran.noise() == {}
     assert ran.cpu_seconds < CPU_SLACK * CPU_SECONDS

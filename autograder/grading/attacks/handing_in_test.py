@@ -1,0 +1,31 @@
+"""No hostile submission gains a point, does harm, or changes what an honest student gets."""
+
+import pytest
+
+from autograder.grading.attacks.class_of_attackers import HONEST, Graded, grade_attackers
+from autograder.grading.attacks.handing_in import HAND_INS, HandIn
+from autograder.grading.pool import KernelPool
+
+pytestmark = pytest.mark.slow
+OPEN = {"A37 scripts": "the feedback page shows a student's text and outputs without cleaning their HTML"}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory, warm_pool: KernelPool) -> dict[str, Graded]:
+    """Give what every student of the class got."""
+    return grade_attackers(tmp_path_factory.mktemp("attackers"), warm_pool)
+
+
+def expected(attack: HandIn) -> object:
+    """Expect a row that is known to do harm to fail, until what it needs is there."""
+    marks = [pytest.mark.xfail(strict=True, reason=OPEN[attack.key])] if attack.key in OPEN else []
+    return pytest.param(attack, id=attack.key, marks=marks)
+
+
+@pytest.mark.parametrize("attack", [expected(attack) for attack in HAND_INS])
+def test_a_hostile_submission_gets_what_it_deserves(attack: HandIn, graded: dict[str, Graded]) -> None:
+    assert graded[attack.key] == Graded(attack.deserved, [])
+
+
+def test_an_honest_student_in_their_midst_gets_all_points(graded: dict[str, Graded]) -> None:
+    assert graded[HONEST.key] == Graded(HONEST.deserved, [])
