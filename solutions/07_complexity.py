@@ -140,17 +140,20 @@ for heads in (1, 2, 4, 8, 16):
     real = flop_counter.counted_parameters(layer)
     said = document_formula(256, 1024, heads)
     agrees[f"H = {heads}"] = real == said
-    print(f"{heads:>2} heads: real {real:,}   ours {costs.block_parameter_count(256, 1024):,}   document B {said:,}")
+    ours = costs.block_parameter_count(256, 1024)
+    print(f"{heads:>2} heads: real {real:,}   ours {ours:,}   document B {said:,}")
 print()
 verdict("a block has 4d² + 2 d·d_ff + d·H parameters", agrees, depends_on="the number of heads")
 
 bert_said, bert_real = document_formula(768, 3072, 12), costs.block_parameter_count(768, 3072)
-print(f"BERT base: document B {bert_said:,}, real {bert_real:,}: off by {1 - bert_said / bert_real:.4%}")
+off = 1 - bert_said / bert_real
+print(f"a block of BERT base: document B {bert_said:,}, real {bert_real:,}: off by {off:.4%}")
 
 # %% [markdown]
 # Heads cut the same matrices into pieces; they bring nothing of their own. What the formula leaves out are 9 d biases
 # (if $d_\text{ff} = 4d$) and 4 d numbers in the norms, 13 d in all. With 12 heads, $d H$ happens to be 12 d, so the
-# formula comes within about a hundredth of a percent of BERT and looks right. A test with one size would let it pass.
+# formula comes within about a hundredth of a percent of a block of BERT and looks right. A test with one size would
+# let it pass.
 #
 # > **Paper and practice: what "parameters" counts.** "Total" or "without embeddings"? A matrix that is shared between
 # > the embedding and the output layer, once or twice? Summing over the entries of a `state_dict` counts it twice,
@@ -232,9 +235,9 @@ check(attention_flops, hidden=True)
 #
 # Add the feed-forward network: the FLOPs of one forward pass of a block over one sequence.
 #
-# **Why it matters.** Three times this number, times the layers, times the tokens of a data set, is what a training
-# run costs. The same sum tells how well a machine is used: FLOPs that the model needs, per second, over the peak of
-# the machine.
+# **Why it matters.** Three times this number (going backward costs twice as much as going forward), times the layers,
+# times the sequences of a data set, is what a training run costs. The same sum tells how well a machine is used:
+# FLOPs that the model needs, per second, over the peak of the machine.
 #
 # **Contract.** Matrix products alone, 2 FLOPs for a multiply-add, so that the result equals what PyTorch's FLOP
 # counter reports for the real block. Return an int. You may use `costs.attention_flops`.
@@ -297,9 +300,10 @@ for name, n, d_model, d_ff, heads in (
 
 # %% [markdown]
 # > **Paper and practice: a counter can be blind.** On a CPU, PyTorch runs `F.scaled_dot_product_attention` as one
-# > fused kernel, into which its FLOP counter does not look. The n² term is then simply missing, and a plot of
-# > "measured FLOPs" over n is a straight line. Our `counted_flops` asks for the plain form while it counts. A counter
-# > is a measuring device; test it on something you know before you believe it.
+# > **fused kernel**: a single routine that does all the steps in one go, and into which the FLOP counter does not
+# > look. The n² term is then simply missing, and a plot of "measured FLOPs" over n is a straight line. Our
+# > `counted_flops` asks for the plain form while it counts. A counter is a measuring device; test it on something you
+# > know before you believe it.
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -390,23 +394,33 @@ for n in lengths:
     if n > D_MODEL:
         ffn_dominates[ratio] = part.feed_forward > max(part.projections, part.attention)
     products_dominate[ratio] = part.attention > max(part.projections, part.feed_forward)
-verdict("the feed-forward network is the largest of the three where n > d", ffn_dominates, depends_on="n / d")
+verdict(
+    "the feed-forward network is the largest of the three where n > d",
+    ffn_dominates,
+    depends_on="n / d",
+)
 verdict("the n² d of attention is the largest of the three", products_dominate, depends_on="n / d")
 
 # %% [markdown]
 # Neither holds for every length, and the first has the direction wrong: the feed-forward network's share **falls** as
 # sequences get longer. It is twice the projections' ($16 n d^2$ against $8 n d^2$), whatever n. The products catch up
-# with it at n = 4 d, and with everything else together at n = 6 d: 4,609 tokens for BERT's width, 73,729 for GPT-3's.
-# An O hides exactly the constants that decide this. O(n² d + n d²), as document B has it elsewhere, is right, and
-# silent about which term you have. (Its "O(n·d·d_ff) = O(4nd²)" for the feed-forward network has a constant inside an
-# O, and half of the right one: two matrices are 8 n d² multiply-adds.)
+# with it at n = 4 d, and with everything else together at n = 6 d, so they lead from 4,609 tokens on for BERT's width
+# and from 73,729 for GPT-3's. An O hides exactly the constants that decide this. O(n² d + n d²), as document B has it
+# elsewhere, is right, and silent about which term you have. (Its "O(n·d·d_ff) = O(4nd²)" for the feed-forward network
+# has a constant inside an O, and half of the right one: two matrices are 8 n d² multiply-adds.)
 
 # %%
-models = {"BERT base": (512, 768), "GPT-2 small": (1024, 768), "GPT-3": (2048, 12288), "wide, long": (131072, 8192)}
+models = {
+    "BERT base": (512, 768),
+    "GPT-2 small": (1024, 768),
+    "GPT-3": (2048, 12288),
+    "wide, long": (131072, 8192),
+}
 for name, (n, d_model) in models.items():
     share = costs.block_flops_by_part(n, d_model, 4 * d_model).attention_share
     crossing = costs.crossover_length(d_model, 4 * d_model)
-    print(f"{name:>12}: n = {n:>7,}, d = {d_model:>6,}: n × n share {share:5.1%}; it leads from {crossing:,} tokens on")
+    sizes = f"n = {n:>7,}, d = {d_model:>6,}"
+    print(f"{name:>12}: {sizes}: n × n share {share:5.1%}; it leads from {crossing:,} tokens on")
 
 # %% [markdown]
 # ## What has to be remembered
@@ -491,16 +505,18 @@ assert base == costs.attention_matrix_bytes(1, 4, 512)
 for change, factor in grown.items():
     print(f"{change:>12}: memory × {factor:g}")
 print()
-verdict("memory for the maps grows with d", {"d_head × 4": grown["d_head × 4"] > 1}, depends_on="the width")
-verdict("memory for the maps grows with n²", {"n × 2": grown["n × 2"] == 4}, depends_on="the length")
+with_width = {"d_head × 4": grown["d_head × 4"] > 1}
+with_length = {"n × 2": grown["n × 2"] == 4}
+verdict("memory for the maps grows with d", with_width, depends_on="the width")
+verdict("memory for the maps grows with n²", with_length, depends_on="the length")
 
 # %% [markdown]
 # A map holds **one number per pair and head**: O(h n²). (Document C says "n × n entries", and its formula is
 # missing.) The width was summed over in the dot product and is gone. Heads are the mirror image: they cost no FLOPs,
 # but each has a map.
 #
-# Document B later gives "4BHT² + 4BHTd bytes". The first term is one copy in float32. How many copies there really
-# are depends on the code:
+# Document B later gives "4BHT² + 4BHTd bytes": B sequences, H heads, T tokens, 4 bytes for each number. The first
+# term is one copy of the maps. How many copies there really are depends on the code:
 
 # %%
 batch, heads, n, d_head = 2, 4, 512, 64
@@ -525,6 +541,10 @@ verdict(
 )
 
 # %% [markdown]
+# Dropout keeps three: the weights, a mask of those that it dropped, and what is left of the weights. The fused kernel
+# keeps no map at all; its small bar is the output, d_head numbers per token instead of n (64 / 512 of a map), and one
+# more number per token.
+#
 # ### Claim on trial: "more than 10,000 tokens need 100 GB"
 #
 # Document A: "For very long sequences (>10k tokens), this becomes problematic, consuming 100GB+ GPU memory." It has
@@ -547,11 +567,13 @@ needs = {
 for name, count in needs.items():
     print(f"{name:>35}: {count / 1e9:6.1f} GB")
 print()
-verdict("10,000 tokens need 100 GB", {name: count >= 100e9 for name, count in needs.items()}, depends_on="the use")
+enough = {name: count >= 100e9 for name, count in needs.items()}
+verdict("10,000 tokens need 100 GB", enough, depends_on="the use")
 
 # %% [markdown]
-# It is true of training with everything kept, and of nothing else here. One number without its conditions (float32,
-# 12 layers, 12 heads, batch 1, maps kept for the backward pass, dropout) cannot be checked. Yours should be.
+# It is true of training with dropout, where autograd keeps more than one copy of each map, and of nothing else here.
+# One number without its conditions (float32, 12 layers, 12 heads, batch 1, maps kept for the backward pass, dropout)
+# cannot be checked. Yours should be one that can.
 #
 # > **Paper and practice: when memory runs out.** Document B announces "debugging approaches" here, and its list is
 # > lost. Four that work: double n and double the batch, and see which term grows by 4; count what autograd keeps, as
@@ -579,7 +601,8 @@ for call in range(4):
     device.launch()
     returned = device.clock() - before
     device.synchronize()
-    print(f"call {call}: returned after {returned:.3f} s, was done after {device.clock() - before:.3f} s")
+    done = device.clock() - before
+    print(f"call {call}: returned after {returned:.3f} s, was done after {done:.3f} s")
 
 # %% [markdown] exercise="fair_seconds" role="header" minutes=12 lines=8 difficulty=3
 # ## Bug hunt: a benchmark
@@ -591,8 +614,8 @@ for call in range(4):
 # 2. "Whatever I measure first is the slowest. I pass `warmup=3`, and nothing changes."
 # 3. "Yesterday a backup was running for a second, and all my numbers doubled."
 #
-# **Why it matters.** Published rankings have been reversed by the missing wait alone: in one comparison 1.8 ms became
-# 15.8 ms when somebody added it (see the sources).
+# **Why it matters.** The missing wait alone has turned a published ranking round: a function that seemed three times
+# as fast as its rival, at 1.8 ms, took 15.8 ms once somebody had added the wait, and lost (see the sources).
 #
 # **Contract.** `function()` starts work and may return early; `synchronize()` waits until the device is idle;
 # `clock()` gives seconds. Call `function` `warmup` times without counting. Then take `repeats` samples, one call
@@ -601,13 +624,14 @@ for call in range(4):
 #
 # <details><summary>Hint 1: where to look</summary>
 #
-# Which of the five arguments does the function never use? And what does a mean do with one huge sample?
+# Which two of the five arguments does the function never use? And what does a mean do with one huge sample?
 #
 # </details>
 # <details><summary>Hint 2: how to see it</summary>
 #
 # Time a `FakeDevice` whose work takes 5 s per call, and one with `queued=60.0`, which is still busy with somebody
-# else's work. A sample is right when it begins **and** ends with an idle device.
+# else's work: `fair_seconds(device.launch, device.synchronize, device.clock, repeats=5, warmup=0)`. A sample is right
+# when it begins **and** ends with an idle device.
 #
 # </details>
 # <details><summary>Hint 3: nearly there</summary>
@@ -662,11 +686,11 @@ check(fair_seconds, hidden=True)
 seconds_of_call = [1.03**call for call in range(12)]
 orders = {"A first, then B": "AAAAAABBBBBB", "by turns": "ABBAABBAABBA"}
 for name, order in orders.items():
-    medians = {
-        one: statistics.median(seconds for seconds, who in zip(seconds_of_call, order, strict=True) if who == one)
-        for one in "AB"
-    }
-    print(f"{name:>16}: A {medians['A']:.2f} s, B {medians['B']:.2f} s; B / A = {medians['B'] / medians['A']:.2f}")
+    samples = {"A": [], "B": []}
+    for who, seconds in zip(order, seconds_of_call, strict=True):
+        samples[who].append(seconds)
+    a, b = statistics.median(samples["A"]), statistics.median(samples["B"])
+    print(f"{name:>16}: A {a:.2f} s, B {b:.2f} s; B / A = {b / a:.2f}")
 
 # %% [markdown]
 # From here on the notebook measures with `course_lib.timing`, which does all four: it warms up, waits for a GPU,
@@ -676,11 +700,12 @@ for name, order in orders.items():
 
 # %%
 tensors = tuple(torch.randn(1, 4, 512, 32) for _ in range(3))
-comparison = timing.compare(
-    {"ours": tensor_attention, "fused": F.scaled_dot_product_attention, "ours again": tensor_attention},
-    [512],
-    inputs=lambda n: tensors,
-)
+contestants = {
+    "ours": tensor_attention,
+    "fused": F.scaled_dot_product_attention,
+    "ours again": tensor_attention,
+}
+comparison = timing.compare(contestants, [512], inputs=lambda n: tensors)
 print(comparison.text())
 
 # %% [markdown]
@@ -770,7 +795,10 @@ with torch.no_grad():
     timed = {}
     for n in LENGTHS:  # fewer repeats where a call takes long
         found = timing.compare(
-            {"attention": tensor_attention, "linear layer": lambda query, key, value: linear_layer(query)},
+            {
+                "attention": tensor_attention,
+                "linear layer": lambda query, key, value: linear_layer(query),
+            },
             [n],
             inputs=heads_of,
             repeats=5 if n <= 1024 else 3,
@@ -807,18 +835,19 @@ for n, counted, measured in zip(
 # a call costs some microseconds before the first number is multiplied (Python, checks, a new tensor for each result),
 # and that **fixed cost** is all there is to see. Where the curve leaves the plateau, the work begins to show. Further
 # on, the maps no longer fit into the processor's cache, every number has to come from memory, and the exponent may
-# exceed 2.
+# exceed 2. (Single exponents jump when another program gets in the way, even below 0. Read the trend.)
 #
 # So one fit through all sizes mixes three regimes. The rule for the trial was fixed before it ran: an exponent is "2"
 # when it lies within 0.15 of it.
 
 # %%
 large = [n for n in LENGTHS if n >= LENGTHS[-1] // 4]
+large_seconds = [timed[n]["attention"] for n in large]
 fits = {
     "FLOPs, all lengths": scaling.scaling_exponent(LENGTHS, attention_counts),
     "seconds, all lengths": scaling.scaling_exponent(LENGTHS, attention_seconds),
     f"seconds, n up to {LENGTHS[3]}": scaling.scaling_exponent(LENGTHS[:4], attention_seconds[:4]),
-    f"seconds, n from {large[0]}": scaling.scaling_exponent(large, [timed[n]["attention"] for n in large]),
+    f"seconds, n from {large[0]}": scaling.scaling_exponent(large, large_seconds),
 }
 for name, exponent in fits.items():
     print(f"{name:>24}: {exponent:.2f}")
@@ -917,7 +946,8 @@ for n in (10, 100, 500):
 # %% [markdown] exercise="sequential_depth" role="header" minutes=10 lines=8 difficulty=3
 # ## Exercise: sequential depth
 #
-# Say how many layer applications stand in the longest chain, for three ways to run a stack of layers.
+# Say how many layer applications stand in the longest chain of those that wait for one another, for three ways to run a
+# stack of layers.
 #
 # **Why it matters.** Depth is the one cost that more hardware cannot buy off. It is why recurrent networks were
 # replaced in training, and why a chatbot still answers word by word.
@@ -982,29 +1012,44 @@ check(sequential_depth, hidden=True)
 # "O(1) (fully parallel)" for the transformer. The rule: a depth is O(1) if it does not grow from 100 to 1000 tokens.
 
 # %%
-same_at_ten_times_the_length = {
-    f"{kind}, 12 layers": costs.sequential_depth(kind, 1000, 12) == costs.sequential_depth(kind, 100, 12)
-    for kind in ("transformer", "decode")
-}
-verdict("a transformer's sequential depth is O(1) in n", same_at_ten_times_the_length, depends_on="reading or writing")
+same_depth = {}
+for kind, use in (("transformer", "reading"), ("decode", "writing")):
+    short, long = (costs.sequential_depth(kind, n, 12) for n in (100, 1000))
+    print(f"{use}, 12 layers: {short:,} steps for 100 tokens, {long:,} for 1000")
+    same_depth[f"{use}, 12 layers"] = short == long
+print()
+verdict(
+    "a transformer's sequential depth is O(1) in n",
+    same_depth,
+    depends_on="reading or writing",
+)
 
 one_layer, twelve = (costs.sequential_depth("transformer", 512, layers) for layers in (1, 12))
-verdict("its depth is 1 whatever else", {"1 layer": one_layer == 1, "12 layers": twelve == 1}, depends_on="the layers")
+verdict(
+    "a reading transformer's depth is 1, whatever its size",
+    {"1 layer": one_layer == 1, "12 layers": twelve == 1},
+    depends_on="the layers",
+)
 
 # %% [markdown]
-# Next the "time complexity per step" of LSTM and GRU: "O(4×hidden² + hidden×input) (4 gates)". Inside an O constants
-# mean nothing, but the bracket and the number of gates can be checked on the weights of real layers, each of which is
-# used once per step:
+# Next the "time complexity per step" of LSTM and GRU. Both are recurrent networks with **gates**: numbers between 0 and
+# 1, calculated at each step, which say how much of the old state stays and how much of a new one comes in. Each gate,
+# and the new state itself, has two matrices, one for the state and one for the input; like PyTorch and the document,
+# we call all of these gates. The document's cost is "O(4×hidden² + hidden×input) (4 gates)". Inside an O constants mean
+# nothing, but the bracket and the number of gates can be checked on the weights of real layers, each of which is used
+# once per step:
 
 # %%
-document_weights = 4 * 256**2 + 256 * 100
+HIDDEN, INPUT = 256, 100
+document_weights = 4 * HIDDEN**2 + HIDDEN * INPUT
 fits_document = {}
-print(f"hidden 256, input 100; document A's formula: {document_weights:,}")
+print(f"hidden {HIDDEN}, input {INPUT}; document A's formula: {document_weights:,}")
 for kind in ("rnn", "gru", "lstm"):
-    layer = recurrent.recurrent_layer(kind, d_in=100, d_hidden=256)
+    layer = recurrent.recurrent_layer(kind, d_in=INPUT, d_hidden=HIDDEN)
     matrices = sum(weight.numel() for weight in layer.parameters() if weight.ndim == 2)
-    gates = matrices // (256 * (256 + 100))
-    assert flop_counter.counted_parameters(layer) == costs.recurrent_parameter_count(kind, 100, 256)
+    gates = matrices // (HIDDEN * (HIDDEN + INPUT))
+    ours = costs.recurrent_parameter_count(kind, INPUT, HIDDEN)
+    assert flop_counter.counted_parameters(layer) == ours
     if kind != "rnn":
         fits_document[kind] = matrices == document_weights
     print(f"{kind:>5}: {matrices:>8,} weights = {gates} × hidden × (hidden + input)")
@@ -1014,25 +1059,29 @@ verdict("an LSTM or GRU step costs 4 h² + h·i", fits_document, depends_on="the
 # %% [markdown]
 # Every gate sees the input as well as the state, so the factor belongs around both: 4 (h² + h i) for an LSTM and 3
 # (h² + h i) for a GRU, which has three gates. (With an input half as wide as the state the document's formula happens
-# to be right for a GRU: try 128. One size is no test.)
+# to be right for a GRU: set `INPUT = 128` above and run the cell again. One size is no test.)
 #
 # The transformer's cell, "O(seq_len² × d_model)", is not "per step" at all: it is a whole layer over a whole
-# sequence, and it leaves out the n d² of the projections and the feed-forward network. At the document's own example,
-# 12 blocks of width 768 on 512 tokens, that is most of the work. (The row below, total training time, has the same
-# gap.)
+# sequence, and it leaves out the n d² of the projections and the feed-forward network. (The row below, total training
+# time, has the same gap.)
+#
+# Document A then works out an example: 12 blocks of width 768 on 512 tokens in batches of 32. It puts an RNN at
+# "~100,000 operations per token sequentially", the transformer at (512² × 768 × 12) operations, "1-2s per batch", and
+# calls its O(T²) "prohibitive" at T = 1000. (T is our n.) Counted:
 
 # %%
 said = 512**2 * 768 * 12
 real = 12 * costs.block_flops(512, 768, 3072)
 print(f"document A: 512² · 768 · 12 = {said:,} operations")
-print(f"counted:                    {real:,} FLOPs in a forward pass, {real / said:.0f} times as many")
+print(f"counted:    {real:,} FLOPs in a forward pass, {real / said:.0f} times as many")
 wavefront = costs.sequential_depth("rnn", 512, 12)
-print(f"its RNN: 512 × 12 = {512 * 12:,} cells, not ~100,000; as a wavefront they take {wavefront} steps")
-batch_flops = 3 * 32 * real
+print(f"RNN: 512 · 12 = {512 * 12:,} cells, not ~100,000; the longest chain has {wavefront}")
+batch_flops = 3 * 32 * real  # backward costs about twice as much as forward
 print(f"a batch of 32, forward and backward: {batch_flops / 1e12:.1f} trillion FLOPs,")
-print(f"   {batch_flops / 1e13:.2f} s at 10 trillion a second, {batch_flops / 1e14:.2f} s at 100 trillion")
+slow, fast = batch_flops / 10e12, batch_flops / 100e12
+print(f"    {slow:.2f} s at 10 trillion a second, {fast:.2f} s at 100 trillion")
 maps = costs.attention_matrix_bytes(batch=1, heads=12, sequence=1000)
-print(f'"prohibitive" at T = 1000: the maps of a layer take {memory.bytes_text(maps)} for 12 heads')
+print(f'"prohibitive" at T = 1000: the maps of one layer, 12 heads, take {memory.bytes_text(maps)}')
 
 # %% [markdown]
 # ### Claim on trial: faster by a thousand, faster by two or three
@@ -1086,7 +1135,8 @@ plots.show(
 print("seconds of a layer over seconds of the block:")
 for name in ("rnn", "gru", "lstm"):
     ratios = [a / b for a, b in zip(step_seconds[name], step_seconds["block"], strict=True)]
-    print(f"{name:>6}: " + "  ".join(f"n={n}: {ratio:.2f}" for n, ratio in zip(TRAINED_LENGTHS, ratios, strict=True)))
+    shown = (f"n={n}: {ratio:.2f}" for n, ratio in zip(TRAINED_LENGTHS, ratios, strict=True))
+    print(f"{name:>6}: " + "  ".join(shown))
 
 # %%
 per_step, block_is_faster = {}, {}
@@ -1105,13 +1155,21 @@ for place, n in enumerate(TRAINED_LENGTHS):
         for name in ("rnn", "gru", "lstm"):
             block_is_faster[f"{name}, n={n}"] = step_seconds[name][place] / block_seconds >= 2
 print()
-verdict("for short sequences an RNN is ~1000 times as fast per step", per_step, depends_on="what is compared")
-verdict("for long sequences a transformer is 2–3 times as fast", block_is_faster, depends_on="the layer and the length")
+verdict(
+    "for short sequences an RNN is ~1000 times as fast per step",
+    per_step,
+    depends_on="what is compared",
+)
+verdict(
+    "for long sequences a transformer is at least twice as fast",
+    block_is_faster,
+    depends_on="the layer and the length",
+)
 
 # %% [markdown]
-# The first comparison sets one token of the one against all tokens of the other, which gives away a factor of n; even
-# so it stays far from a thousand at such lengths. Per token the two are within a few times of each other. (At 4096
-# tokens there is one sample each, without a spread: take it as rough.)
+# The first comparison sets one token of the one against all tokens of the other. That alone gives away a factor of n,
+# 16 or 64 here, and it is a factor of the question, not of the layer. The lines "both per token" show what is left of
+# the thousand without it. (At 4096 tokens there is one sample each, without a spread: take it as rough.)
 #
 # As for long sequences: on **one thread** nothing runs in parallel, so the block's short chain buys nothing, and its
 # n² has to be paid. What you see instead is who has the better kernel. PyTorch's LSTM runs its whole loop inside one
@@ -1131,9 +1189,10 @@ verdict("for long sequences a transformer is 2–3 times as fast", block_is_fast
 # The long chain costs more than time. On its way to the first token, a gradient passes through every state, and each
 # one takes something off. In attention the first token is one step away, from anywhere.
 #
-# The task: name the first of n tokens after the last one has been read; the rest is noise. Every model has the same
-# embedding and the same output layer; **only the layer between them changes**. Each gets 200 steps. There are 8
-# choices, so guessing gives 0.125.
+# The task: name the first of n tokens after the last one has been read. The first is one of 8 tokens that appear
+# nowhere else; the rest is noise, drawn from 8 others. So attention, which gets no positions here, can tell it by what
+# it is. Every model has the same embedding and the same output layer; **only the layer between them changes**. Each
+# gets 200 steps. Guessing gives 1 / 8 = 0.125.
 
 # %%
 DISTANCES = [4, 16, 64]
@@ -1181,7 +1240,8 @@ plots.show(
 
 # %% [markdown]
 # The reason can be measured on models that have learned **nothing yet**: how strongly the loss at the end pulls at
-# the vector of each token. A model cannot learn from a place where it feels no pull.
+# the vector of each token, divided by the pull at the last one. A model cannot learn from a place where it feels no
+# pull. (What is below 10⁻¹² is drawn at 10⁻¹².)
 
 # %%
 probe, _ = first_token_batch(200, 64, CHOICES, torch.Generator().manual_seed(2))
@@ -1189,20 +1249,20 @@ pulls = {}
 for kind in KINDS:
     torch.manual_seed(0)
     pull = FirstTokenReader(kind, CHOICES, d_model=32).influence(probe)
-    pulls[kind] = (pull / pull[-1]).clamp(min=1e-12).tolist()
+    pulls[kind] = (pull / pull[-1]).clamp(min=1e-12).flip(0).tolist()  # the last token first
 plots.show(
     plots.line_plot(
         list(range(64)),
         pulls,
-        xlabel="place of the token",
-        ylabel="gradient, last place = 1",
+        xlabel="steps back from the last token",
+        ylabel="gradient, last token = 1",
         title="What reaches each token, before training",
         log_y=True,
     )
 )
 verdict(
-    "any token can directly attend to any other: the first one feels at least a thousandth of the last one's gradient",
-    {kind: pulls[kind][0] >= 1e-3 for kind in KINDS},
+    "any token is in direct reach: the first feels at least 1/1000 of the last one's gradient",
+    {kind: pulls[kind][-1] >= 1e-3 for kind in KINDS},
     depends_on="the layer",
 )
 
@@ -1234,7 +1294,8 @@ def write_with_cache(layer: MultiHeadAttention, x: Tensor) -> Tensor:
     """Project only the new token, and look at what was kept of the others."""
     outputs, old_keys, old_values = [], [], []
     for token in x.split(1, dim=1):
-        query, new_key, new_value = (split_heads(w(token), layer.num_heads) for w in (layer.w_q, layer.w_k, layer.w_v))
+        projected = (projection(token) for projection in (layer.w_q, layer.w_k, layer.w_v))
+        query, new_key, new_value = (split_heads(vectors, layer.num_heads) for vectors in projected)
         old_keys.append(new_key)
         old_values.append(new_value)
         found, _ = tensor_attention(query, torch.cat(old_keys, dim=2), torch.cat(old_values, dim=2))
@@ -1265,7 +1326,8 @@ plots.show(
     )
 )
 for name, counted in spent.items():
-    print(f"{name:>16}: exponent {scaling.scaling_exponent(written, counted):.2f} in the number of tokens")
+    exponent = scaling.scaling_exponent(written, counted)
+    print(f"{name:>16}: exponent {exponent:.2f} in the number of tokens")
 
 # %% [markdown]
 # One power of n is saved. The exponents are near 2 and 1 here, since at these lengths the projections are most of the
@@ -1302,7 +1364,14 @@ for name, counted in spent.items():
 
 
 # %% exercise="kv_cache_bytes" role="answer"
-def kv_cache_bytes(layers: int, kv_heads: int, d_head: int, sequence: int, batch: int = 1, itemsize: int = 2) -> int:
+def kv_cache_bytes(
+    layers: int,
+    kv_heads: int,
+    d_head: int,
+    sequence: int,
+    batch: int = 1,
+    itemsize: int = 2,
+) -> int:
     """Count the bytes of the keys and values that generation keeps."""
     # BEGIN SOLUTION
     per_token = 2 * layers * kv_heads * d_head * itemsize
@@ -1325,8 +1394,10 @@ check(kv_cache_bytes, hidden=True)
 # they were trained for; the arithmetic does not mind):
 
 # %%
-with torch.no_grad():  # first against real tensors: the layer from above, 4 heads of 16 features, float32
-    kept_tensors = [split_heads(projection(x), layer.num_heads).contiguous() for projection in (layer.w_k, layer.w_v)]
+# First against real tensors: the layer from above, 4 heads of 16 features, float32.
+with torch.no_grad():
+    projected = (projection(x) for projection in (layer.w_k, layer.w_v))
+    kept_tensors = [split_heads(vectors, layer.num_heads).contiguous() for vectors in projected]
 real_bytes = sum(tensor.nbytes for tensor in kept_tensors)
 assert real_bytes == costs.kv_cache_bytes(layers=1, kv_heads=4, d_head=16, sequence=96, itemsize=4)
 print(f"one layer, 96 tokens: {real_bytes:,} bytes, counted and computed\n")
@@ -1340,7 +1411,8 @@ published = {
 for name, (layer_count, kv_heads, d_head) in published.items():
     per_token = costs.kv_cache_bytes(layer_count, kv_heads, d_head, sequence=1)
     whole = costs.kv_cache_bytes(layer_count, kv_heads, d_head, sequence=8192)
-    print(f"{name:>30}: {memory.bytes_text(per_token):>8} per token, {memory.bytes_text(whole)} for 8192")
+    one, all_tokens = memory.bytes_text(per_token), memory.bytes_text(whole)
+    print(f"{name:>30}: {one:>8} per token, {all_tokens} for 8192")
 
 # %% [markdown]
 # > **Paper and practice: who owns `d_head`.** Some models set `d_head` by itself rather than as d_model / heads, and
@@ -1367,17 +1439,17 @@ for name, (layer_count, kv_heads, d_head) in published.items():
 #
 # <details><summary>Hint 1: the idea</summary>
 #
-# "Per" is a division.
+# The same work with twice the bytes: should its intensity rise or fall, and by which factor?
 #
 # </details>
 # <details><summary>Hint 2: the tool</summary>
 #
-# A copy has the intensity 0; so the FLOPs stand above the line.
+# "Per" is a division. A copy calculates nothing and has the intensity 0, which tells you what stands above the line.
 #
 # </details>
 # <details><summary>Hint 3: nearly there</summary>
 #
-# Use `/`. Many intensities are below 1.
+# Use `/` and not `//`: many intensities are below 1.
 #
 # </details>
 
@@ -1450,24 +1522,27 @@ check(attainable_flops, hidden=True)
 # ### Your machine's roof
 #
 # Both limits can be measured: the peak with a large square product, the bandwidth with the dot product of two arrays
-# that no cache can hold (each byte is fetched once, and used once). Then products with 1 to 256 rows, through a
+# that hardly any cache can hold (each byte is fetched once, and used once). Then products with 1 to 256 rows, through a
 # matrix of 2048 × 8192, go under the roof. Everything here is the **best** sample and not the median: a roof is about
 # what is possible.
 
 # %%
-square, first_array, second_array = torch.randn(1024, 1024), torch.randn(8_000_000), torch.randn(8_000_000)
+square = torch.randn(1024, 1024)
 peak = 2 * 1024**3 / min(timing.measure(torch.mm, square, square, repeats=15).samples)
-both_bytes = first_array.nbytes + second_array.nbytes
-bandwidth = both_bytes / min(timing.measure(torch.dot, first_array, second_array, repeats=15).samples)
-print(f"peak {peak / 1e9:.0f} billion FLOPs a second, bandwidth {bandwidth / 1e9:.1f} billion bytes a second")
+arrays = torch.randn(8_000_000), torch.randn(8_000_000)
+dot_seconds = min(timing.measure(torch.dot, *arrays, repeats=15).samples)
+bandwidth = sum(array.nbytes for array in arrays) / dot_seconds
+print(f"peak {peak / 1e9:.0f} billion FLOPs a second")
+print(f"bandwidth {bandwidth / 1e9:.1f} billion bytes a second")
 print(f"the roof bends at {peak / bandwidth:.1f} FLOPs per byte")
 
 ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
-matrix = torch.randn(2048, 8192)  # 64 MiB, so that no cache keeps it between two calls
+matrix = torch.randn(2048, 8192)  # 64 MiB, so that hardly any cache keeps it between two calls
 reached, limits, intensities = [], [], []
 for rows in ROWS:
     work = roofline.product_work(rows, 2048, 8192)
-    seconds = min(timing.measure(torch.mm, torch.randn(rows, 2048), matrix, repeats=5, warmup=1).samples)
+    tokens = torch.randn(rows, 2048)
+    seconds = min(timing.measure(torch.mm, tokens, matrix, repeats=5, warmup=1).samples)
     intensities.append(float(f"{work.intensity:.2g}"))
     reached.append(work.flops / seconds)
     limits.append(roofline.attainable_flops(work.intensity, peak, bandwidth))
@@ -1485,11 +1560,11 @@ plots.show(
 )
 
 # %% [markdown]
-# At the left end, one token goes through the matrix: every weight is fetched, used for one multiply-add, and
-# forgotten, half a FLOP per byte. That is a chatbot writing its answer. Under an ideal roof, more rows cost no more
-# time until it bends (real kernels follow in steps), which is why services write for many people at once, and why
-# reading a long prompt is so much faster per token than writing an answer. (A point **above** the roof says that the
-# roof was measured too low: the dot product did not read as fast as it could, or a cache helped.)
+# At the left end, one token goes through the matrix: every weight is fetched (4 bytes), used for one multiply-add (2
+# FLOPs), and forgotten: half a FLOP per byte. That is a chatbot writing its answer. Under an ideal roof, more rows
+# cost no more time until it bends (real kernels follow in steps), which is why services write for many people at
+# once, and why reading a long prompt is so much faster per token than writing an answer. (A point **above** the roof
+# says that the roof was measured too low: the dot product did not read as fast as it could, or a cache helped.)
 #
 # The same number of FLOPs can have quite different intensities. Five ways to spend 134 million:
 
@@ -1503,12 +1578,13 @@ equal = {
 }
 for name, work in equal.items():
     share = roofline.attainable_flops(work.intensity, peak, bandwidth) / peak
-    millions = f"{work.flops / 1e6:5.0f} million FLOPs"
-    print(f"{name:>31}: {millions}, {work.intensity:6.1f} per byte, at best {share:4.0%} of the peak")
+    numbers = f"{work.flops / 1e6:.0f} million FLOPs, {work.intensity:5.1f} per byte"
+    print(f"{name:>31}: {numbers}, at best {share:4.0%} of the peak")
 
 # %% [markdown]
-# A cache does not change that: every query has keys of its own to fetch, and a larger batch brings more caches along.
-# So weights can be shared between users, and caches cannot.
+# Compare the last line with the first. 64 tokens that share one matrix fetch it once; 64 users who each look at their
+# own cached keys fetch 64 caches, and no larger batch helps: every new user brings a cache along. Weights can be
+# shared between users, and caches cannot.
 
 # %% [markdown]
 # ## Explore: the whole bill
@@ -1517,9 +1593,10 @@ for name, work in equal.items():
 # alone, at the best rate that **your machine** reached in the next cell; the diamonds are what it really took (4
 # heads, one layer measured; the layers multiply). Things to try:
 #
-# 1. Width 64 or 128: where do the diamonds leave the line, and why at **both** ends?
-# 2. Find a length at which the maps take more bytes than the weights. Then double the heads. What moves, and what
-#    does not?
+# 1. Width 64 or 128: where do the diamonds come nearest to the line? What keeps them off it at **small** n, and what at
+#    **large** n?
+# 2. Width 1,024: from which length on do the maps take more bytes than the weights? Then double the heads. What moves,
+#    and what does not?
 # 3. Come near GPT-3: width 8,192, 96 layers, 2,048 tokens. How large is the n × n share of the FLOPs?
 # 4. Is there a setting at which keys and values are the largest part of the bytes? (There is a reason; compare n with
 #    d and with d / heads.)
@@ -1531,7 +1608,11 @@ with torch.no_grad():
         timed_block = TransformerBlock(d_model, 4, 4 * d_model)
         for n in [16, 64, 256, 1024, 2048][: steps(5, 3)]:
             sample = timing.measure(
-                timed_block, torch.randn(1, n, d_model), repeats=5 if n < 1024 else 3, warmup=1, min_seconds=0.002
+                timed_block,
+                torch.randn(1, n, d_model),
+                repeats=5 if n < 1024 else 3,
+                warmup=1,
+                min_seconds=0.002,
             )
             measured_blocks[d_model, n] = sample.median
 
@@ -1592,7 +1673,8 @@ sequence, d_model, d_ff, layer_count = 2000, 4096, 16384, 32
 try:
     whole = 12 * block_parameter_count(768, 3072) + (50_257 + 1_024) * 768 + 2 * 768
     print(f"GPT-2 small by your count: {whole:,} parameters (published weights: 124,439,808)")
-    print(f"one forward pass of its blocks on 1024 tokens: {12 * block_flops(1024, 768, 3072) / 1e9:.0f} billion FLOPs")
+    billions = 12 * block_flops(1024, 768, 3072) / 1e9
+    print(f"one forward pass of its blocks on 1024 tokens: {billions:.0f} billion FLOPs")
     print(f"n × n leads from {crossover_length(768, 3072):,} tokens on")
 except NotImplementedError:
     print("not all of your functions are written yet; come back when they are.")
@@ -1602,11 +1684,11 @@ except NotImplementedError:
 #
 # - A block learns $4d^2 + 2 d\,d_\text{ff}$ weights, $5d + d_\text{ff}$ biases and $4d$ numbers in its norms. Heads
 #   add nothing.
-# - A pass costs $8nd^2 + 4n^2d + 4nd\,d_\text{ff}$ FLOPs. The n² part leads only from $n = 2d + d_\text{ff} + 1$ on:
-#   6 d with the usual width.
+# - A pass through a block costs $8nd^2 + 4n^2d + 4nd\,d_\text{ff}$ FLOPs. The n² part leads only from
+#   $n = 2d + d_\text{ff} + 1$ on: just above 6 d with the usual $d_\text{ff} = 4d$.
 # - Maps take h n² numbers, no matter how wide the model is. How many copies are kept depends on the code; fused
 #   kernels keep none.
-# - An LSTM has 4 gates, a GRU 3, and each gate sees state and input.
+# - An LSTM has 4 gates, a GRU 3 (the new state counted as one), and each sees state and input.
 # - Counts have exact exponents. Seconds have a plateau of fixed costs at small n and pay for memory at large n.
 # - A benchmark needs warm-up, synchronization, turns and a spread. A counter needs a test too.
 # - A recurrent stack waits n + L − 1 times, a reading transformer L times, a writing one n · L times. On one thread
