@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from autograder.authoring.example_chapter import NAME, changed, example_course
 from autograder.build import (
     BuildError,
     answered_notebook,
@@ -17,7 +18,6 @@ from autograder.build import (
     starter_notebook,
 )
 from autograder.course_folder import chapter_path, source_notebook_path, source_path
-from autograder.authoring.example_chapter import NAME, changed, example_course
 
 
 def test_two_builds_are_byte_identical(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ CHAPTERS = "chapters"
 SOURCE_NOTEBOOKS = Path("build") / "source"
 
 
-class CourseNotFound(LookupError):  # noqa: N818 - it reads as the sentence it is
+class CourseNotFound(LookupError):
     """No folder here or above is a course."""
 
 

@@ -75,7 +75,10 @@ def _text(source: ChapterSource, cell: SourceCell) -> str:
 
 def visible_line(exercise: str) -> str:
     """Say what a student reads in the cell whose tests are hidden."""
-    return f"# Hidden cases run when this is graded. To try a fresh draw of them yourself:\n# check({exercise}, hidden=True)"
+    return (
+        "# Hidden cases run when this is graded. To try a fresh draw of them yourself:\n"
+        f"# check({exercise}, hidden=True)"
+    )
 
 
 def _opening_line(source: ChapterSource) -> str:

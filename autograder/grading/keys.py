@@ -1,0 +1,96 @@
+"""Seeds that differ by student, and keys that say whether a submission must be graded again."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import sys
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from autograder.checking import LARGEST_SEED
+
+SEED_KEY = Path("build") / ".seed-key"
+SECRET_BYTES = 32
+OWNER_ONLY = 0o600
+OUR_PACKAGES = ("autograder", "course_lib")
+NO_PART_IN_GRADING = ("authoring", "browser", "commands", "reports")  # what authoring makes is in the source notebook
+LIBRARIES = ("torch", "numpy", "nbgrader", "nbformat", "ipykernel", "matplotlib")
+
+
+def course_secret(course: Path, seed: int | None = None, make: bool = True) -> bytes:
+    """Return the secret from which seeds are made; it is drawn on first use and kept in the course's folder.
+
+    Args:
+        course: The course's folder.
+        seed: A number that takes the secret's place.
+        make: Draw a secret where there is none; otherwise it is empty.
+    """
+    if seed is not None:
+        return f"seed {seed}".encode()
+    path = course / SEED_KEY
+    if not make and not path.is_file():
+        return b""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.is_file():
+        drawn = path.with_name(f"{path.name}.{os.getpid()}")
+        with open(os.open(drawn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w") as file:
+            file.write(secrets.token_hex(SECRET_BYTES))
+        try:
+            os.link(drawn, path)  # of two runs that begin together, one makes the secret
+        except FileExistsError:
+            pass
+        except OSError:
+            os.replace(drawn, path)  # a file system without links
+        drawn.unlink(missing_ok=True)
+    return path.read_bytes()
+
+
+def seed_for(secret: bytes, student: str, chapter: str, exercise: str) -> int:
+    """Return a student's own seed for an exercise: HMAC-SHA256 of the three names, below `LARGEST_SEED`."""
+    digest = hmac.new(secret, _joined([student, chapter, exercise]), hashlib.sha256).digest()
+    return int.from_bytes(digest) % LARGEST_SEED
+
+
+def grading_key(*parts: bytes) -> str:
+    """Return the SHA-256 of all that a result depends on; parts cannot run into each other."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _joined(names: Iterable[str]) -> bytes:
+    return "\0".join(names).encode("utf-8", errors="surrogateescape")
+
+
+@cache
+def environment_key() -> str:
+    """Return one key of the versions of Python and the libraries, and of this course's own code."""
+    parts = [sys.version.encode()]
+    for name in LIBRARIES:
+        try:
+            parts.append(f"{name} {version(name)}".encode())
+        except PackageNotFoundError:
+            parts.append(f"no {name}".encode())
+    for package in OUR_PACKAGES:
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations if spec else None) or ():
+            for path in grading_code(Path(folder)):
+                parts += [path.relative_to(folder).as_posix().encode(), path.read_bytes()]
+    return grading_key(*parts)
+
+
+def grading_code(package: Path) -> list[Path]:
+    """Return the files of a package of ours that can change a grade."""
+    return sorted(
+        path
+        for path in package.rglob("*.py")
+        if not path.name.endswith("_test.py") and path.relative_to(package).parts[0] not in NO_PART_IN_GRADING
+    )

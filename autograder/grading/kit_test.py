@@ -1,0 +1,61 @@
+"""Which test cells are judged outside, read from the source alone."""
+
+import nbformat
+import pytest
+
+from autograder.errors import CourseError
+from autograder.grading.kit import CheckCall, check_calls, read_call
+
+IMPORT = "from autograder import check\n\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("check(softmax)", CheckCall("softmax", "softmax", False)),
+        (IMPORT + "check(softmax, hidden=True)", CheckCall("softmax", "softmax", True)),
+        ("# visible\n### BEGIN HIDDEN TESTS\ncheck(f, 'softmax', True)\n### END", CheckCall("softmax", "f", True)),
+        ("check(f, exercise='softmax')", CheckCall("softmax", "f", False)),
+    ],
+)
+def test_a_single_call_of_check_is_read(source: str, expected: CheckCall) -> None:
+    assert read_call(source)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "assert softmax(x)",
+        "check(softmax)\ncheck(softmax, hidden=True)",
+        "check(softmax(x))",
+        "check(softmax, hidden=maybe)",
+        "check(softmax, seed=3)",
+        "check(*functions)",
+        "import check\ncheck(softmax)",
+        "not python (",
+    ],
+)
+def test_anything_else_runs_where_the_students_code_runs(source: str) -> None:
+    assert read_call(source)[0] is None
+
+
+def cell(source: str, **marks: object):
+    """Return a graded test cell."""
+    marks = {"grade_id": "x-test", "grade": True, "solution": False, "points": 1} | marks
+    return nbformat.v4.new_code_cell(source, metadata={"nbgrader": marks})
+
+
+def test_only_locked_graded_cells_with_a_registered_exercise_are_judged_outside() -> None:
+    cells = [
+        cell(IMPORT + "check(softmax)", grade_id="a-test"),
+        cell("check(double)", grade_id="b-test"),
+        cell("check(softmax)", grade_id="c", grade=False, solution=True),
+        cell("check(softmax)", grade_id="d", solution=True),
+    ]
+    assert list(check_calls(nbformat.v4.new_notebook(cells=cells))) == ["a-test"]
+
+
+def test_an_exercise_that_nobody_registered_is_the_authors_mistake() -> None:
+    with pytest.raises(CourseError, match="'sofmax', which is no exercise"):
+        check_calls(nbformat.v4.new_notebook(cells=[cell(IMPORT + "check(sofmax)")]))

@@ -1,0 +1,33 @@
+"""Bring an exercise's result up to the gradebook, where a person may have given points since."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autograder.grading.cells import GradedCell
+from autograder.grading.results import ExerciseResult
+from autograder.grading.verdicts import AWAITS_PERSON, Score
+
+
+def settled(
+    exercises: Mapping[str, ExerciseResult], graded: list[GradedCell], scores: Mapping[str, Score]
+) -> dict[str, ExerciseResult]:
+    """Return the exercises with the points that stand, and with `needs_manual` where a person is awaited."""
+    marks: dict[str, list[GradedCell]] = {}
+    for mark in graded:
+        marks.setdefault(mark.exercise, []).append(mark)
+    return {
+        name: settle(result, [scores[mark.grade_id] for mark in marks.get(name, []) if mark.grade_id in scores])
+        for name, result in exercises.items()
+    }
+
+
+def settle(result: ExerciseResult, rows: list[Score]) -> ExerciseResult:
+    """Return one exercise's result with the points of its rows."""
+    status, message = result.status, result.message
+    if status in ("graded", "needs_manual"):
+        status = "needs_manual" if any(row.needs_person for row in rows) else "graded"
+    if status == "needs_manual" and message is None:
+        message = AWAITS_PERSON
+    if status == "graded" and message == AWAITS_PERSON:
+        message = None
+    return replace(result, points=sum(row.points for row in rows), status=status, message=message)
