@@ -37,7 +37,7 @@ ARRAYS = [
 
 
 def alike(left, right) -> bool:
-    """Tell whether two values are the same to the last bit, types included."""
+    """Tell whether two values are the same, types included: arrays to the last bit, a float but for NaN's sign."""
     if type(left) is not type(right):
         return False
     if isinstance(left, (np.ndarray, np.generic)):
@@ -53,7 +53,8 @@ def alike(left, right) -> bool:
     if isinstance(left, dict):
         return list(left) == list(right) and all(alike(left[name], right[name]) for name in left)
     if isinstance(left, float):
-        return math.copysign(1, left) == math.copysign(1, right) and (left == right or left != left)
+        both_nan = left != left and right != right  # JSON has one NaN, so its sign is not kept
+        return both_nan or (left == right and math.copysign(1, left) == math.copysign(1, right))
     if hasattr(left, "__dataclass_fields__"):
         return all(alike(getattr(left, name), getattr(right, name)) for name in left.__dataclass_fields__)
     return left == right
