@@ -140,7 +140,7 @@ def move_once(notebook: NotebookPage, index: int, picture: Path) -> tuple[str, s
 def first_control(cell: Locator) -> Locator:
     """Return a widget's first slider, or its first switch if it has no slider."""
     slider = cell.locator(".noUi-handle").first
-    return slider if slider.count() else cell.get_by_role("checkbox").first
+    return slider if slider.count() else cell.locator("input[type=checkbox], button.widget-toggle-button").first
 
 
 def test_every_source_has_a_chapter_here() -> None:
