@@ -22,6 +22,7 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
 from course_lib.colors import COLORS, GRID, INK, QUIET, readable_ink
+from course_lib.settings import quick
 from course_lib.words import describe_bars, describe_curves, describe_weights, weight_table
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -195,11 +196,12 @@ def show(picture: Axes | Figure, text: str | None = None) -> None:
 
 
 def image_html(figure: Figure, text: str) -> str:
-    """Make an HTML image of a figure whose `alt` is the text, sharp on dense screens."""
+    """Make an HTML image of a figure whose `alt` is the text, sharp on dense screens; in a quick run plainly."""
+    sharpness = 1 if quick() else SHARPNESS
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI * SHARPNESS, bbox_inches="tight", pad_inches=0.08)
+    figure.savefig(buffer, format="png", dpi=DPI * sharpness, bbox_inches="tight", pad_inches=0.08)
     png = buffer.getvalue()
-    width = int.from_bytes(png[16:20], "big") // SHARPNESS  # a PNG tells its width in bytes 16 to 19
+    width = int.from_bytes(png[16:20], "big") // sharpness  # a PNG tells its width in bytes 16 to 19
     data = base64.b64encode(png).decode()
     alt = html.escape(text)
     return f'<img alt="{alt}" width="{width}" style="max-width:100%" src="data:image/png;base64,{data}">'
