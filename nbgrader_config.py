@@ -31,3 +31,7 @@ c.GenerateAssignment.preprocessors = [
 c.Execute.timeout = 60
 c.LimitOutput.max_lines = 1000
 c.LimitOutput.max_traceback = 100
+
+# The page that a student gets back: points and reasons first; it needs neither the network nor a script.
+c.GenerateFeedback.exporter_class = "autograder.reports.feedback.FeedbackPage"
+c.GenerateFeedback.preprocessors = ["autograder.reports.feedback.GetPoints"]

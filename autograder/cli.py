@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import typer
 
 from autograder.authoring.roles import BuildError
-from autograder.commands import build, coverage, demo, grade, lab, why
+from autograder.commands import build, coverage, demo, feedback, grade, lab, report, why
 from autograder.commands.common import EXIT_WRONG_USE, say_error
 from autograder.errors import CourseError
 
@@ -25,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (lab, build, coverage, grade, why, demo):
+for command in (lab, build, coverage, grade, why, feedback, report, demo):
     app.command(name=command.NAME, epilog=command.EXAMPLES)(command.run)
 
 

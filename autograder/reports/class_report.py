@@ -1,0 +1,234 @@
+"""One page about a class: points, hard exercises, beliefs; what was slow, failed or alike, and what changed."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+import numpy as np
+from markupsafe import Markup
+from nbformat import NotebookNode
+
+from autograder.course_folder import chapter_path
+from autograder.errors import CourseError
+from autograder.exercise import all_exercises
+from autograder.grading.cells import role_of
+from autograder.grading.results import ClassResult, read_results, results_path
+from autograder.reports.feedback import environment
+from autograder.reports.item_statistics import Item, items
+from autograder.reports.points_table import STATUS_WORDS, misconception_counts
+from autograder.reports.similarity import alike
+
+BINS = 10
+PAIRS_SHOWN, SLOWEST_SHOWN, CHANGES_SHOWN = 20, 5, 200
+SLOW_SECONDS = 1.0  # a check that takes longer is worth a look
+HARD, EASY = 0.5, 0.9
+DULL = 0.2  # a lower discrimination tells little; the usual rule of thumb for test items
+
+
+@dataclass(frozen=True)
+class Belief:
+    """A misconception that students of the class hold."""
+
+    exercise: str
+    name: str
+    words: str
+    students: list[str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A grade that the last run changed."""
+
+    student: str
+    cell: str
+    before: str
+    after: str
+
+
+def write_report(course: Path, chapter: str) -> Path:
+    """Write `results/CHAPTER.report.html`; return its path.
+
+    Raises:
+        CourseError: the chapter has no results yet.
+    """
+    path = results_path(course, chapter)
+    if not path.is_file():
+        raise CourseError(f"There are no results of {chapter} yet; `course grade {chapter}` makes them.")
+    target = path.with_name(f"{chapter}.report.html")
+    target.write_text(report_page(course, read_results(course, chapter)), encoding="utf-8")
+    return target
+
+
+def report_page(course: Path, result: ClassResult) -> str:
+    """Return the page about a graded chapter."""
+    rows = items(result)
+    answers, starter = answers_of_class(course, result)
+    pairs = alike(answers, starter)
+    failed = {name: one for name, one in result.students.items() if one.status in ("failed", "partly")}
+    return (
+        environment()
+        .get_template("class_report.html.j2")
+        .render(
+            chapter=result.chapter,
+            time=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+            students=result.students,
+            statuses=statuses(result),
+            histogram=points_picture(result),
+            facility=facility_picture(rows),
+            items=rows,
+            remarks={row.name: remark(row) for row in rows},
+            beliefs=beliefs(result),
+            slow=slow_checks(rows),
+            failed=failed,
+            repaired={name: one.repairs for name, one in result.students.items() if one.repairs},
+            warned={n: one.warnings for n, one in result.students.items() if one.warnings and n not in failed},
+            pairs=pairs[:PAIRS_SHOWN],
+            more_pairs=max(0, len(pairs) - PAIRS_SHOWN),
+            changes=last_changes(course, result.chapter),
+            changes_shown=CHANGES_SHOWN,
+            words_of=lambda status: STATUS_WORDS[status][0],
+        )
+    )
+
+
+def statuses(result: ClassResult) -> list[tuple[str, int]]:
+    """Return how many submissions have each status, in words."""
+    found = [one.status for one in result.students.values()]
+    return [(words, found.count(name)) for name, (words, _) in STATUS_WORDS.items() if name in found]
+
+
+def remark(row: Item) -> str:
+    """Return what an exercise's numbers say, in a word or two."""
+    said = []
+    if row.facility is not None and row.facility < HARD:
+        said.append("hard")
+    elif row.facility is not None and row.facility > EASY:
+        said.append("easy")
+    if row.discrimination is not None and row.discrimination < 0:
+        said.append("the better students did worse: look at it")
+    elif row.discrimination is not None and row.discrimination < DULL:
+        said.append("tells little")
+    return "; ".join(said)
+
+
+def beliefs(result: ClassResult) -> list[Belief]:
+    """Return the misconceptions of the class with the tutor's words, the commonest first."""
+    words = {(one.name, key): found.words for one in all_exercises() for key, found in one.misconceptions.items()}
+    return [
+        Belief(
+            exercise,
+            name,
+            words.get((exercise, name), "(a belief that this version of the course does not know)"),
+            [
+                student
+                for student, one in result.students.items()
+                if exercise in one.exercises and one.exercises[exercise].misconception == name
+            ],
+        )
+        for exercise, name, _ in misconception_counts(result)
+    ]
+
+
+def slow_checks(rows: Iterable[Item]) -> list[Item]:
+    """Return the exercises whose slowest check took longer than usual, the slowest first."""
+    slow = [row for row in rows if (row.slowest_seconds or 0.0) > SLOW_SECONDS]
+    return sorted(slow, key=lambda row: -(row.slowest_seconds or 0.0))[:SLOWEST_SHOWN]
+
+
+def answers_of_class(course: Path, result: ClassResult) -> tuple[dict[str, str], str]:
+    """Return the code of each graded student's answers, and the code of the starter."""
+    answers = {}
+    for student in result.students:
+        path = course / "autograded" / student / result.chapter / f"{result.chapter}.ipynb"
+        if path.is_file():
+            answers[student] = answer_code(nbformat.read(path, as_version=4))
+    release = chapter_path(course, result.chapter)
+    starter = answer_code(nbformat.read(release, as_version=4)) if release.is_file() else ""
+    return answers, starter
+
+
+def answer_code(notebook: NotebookNode) -> str:
+    """Return the code of a notebook's answer cells."""
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code" and is_answer(cell))
+
+
+def is_answer(cell: NotebookNode) -> bool:
+    """Return whether a cell is one that a student fills in."""
+    try:
+        role = role_of(cell)
+    except ValueError:
+        return False
+    return role is not None and role[1] == "answer"
+
+
+def last_changes(course: Path, chapter: str) -> list[Change]:
+    """Return the grades that changed since the last run began, from its log; first grades are no changes."""
+    results = results_path(course, chapter)
+    begun = [line["time"] for line in json_lines(results.with_suffix(".log.jsonl")) if line.get("event") == "start"]
+    since = datetime.fromisoformat(begun[-1]) if begun else None
+    found = []
+    for line in json_lines(results.with_suffix(".changes.jsonl")):
+        before, after = score(line.get("before")), score(line.get("after"))
+        recent = since is None or datetime.fromisoformat(line["time"]) >= since.replace(microsecond=0)
+        if recent and before not in ("none", after):
+            found.append(Change(line["student"], line["cell"], before, after))
+    return found
+
+
+def json_lines(path: Path) -> Iterable[Mapping]:
+    """Yield the objects of a log; a line cut short by a kill is left out."""
+    if not path.is_file():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def score(state: Mapping | None) -> str:
+    """Return the automatic points of one side of a change."""
+    value = (state or {}).get("auto_score")
+    return "none" if value is None else f"{value:g}"
+
+
+def points_picture(result: ClassResult) -> Markup:
+    """Draw how many submissions have how many points, with its words."""
+    from course_lib import plots
+
+    graded = [one for one in result.students.values() if one.status != "failed"]
+    if not graded:
+        return Markup("<p>No submission could be graded.</p>")
+    maximum = max(one.maximum for one in graded) or 1.0
+    counts, edges = np.histogram([one.points for one in graded], bins=BINS, range=(0.0, maximum))
+    bars = {
+        f"{low:g}-{high:g}": float(n)
+        for n, low, high in zip(counts, edges[:-1].round(1), edges[1:].round(1), strict=True)
+    }
+    ax = plots.panels(1, width=9.0)[0]
+    plots.bar_plot(bars, ylabel="submissions", title="Submissions by their share of the points", ax=ax)
+    return picture_html(ax)
+
+
+def facility_picture(rows: Iterable[Item]) -> Markup:
+    """Draw the mean share of points by exercise, with its words."""
+    from course_lib import plots
+
+    shares = {row.name: 100 * row.facility for row in rows if row.facility is not None}
+    if not shares:
+        return Markup("")
+    ax = plots.panels(1, width=9.0)[0]
+    plots.bar_plot(shares, ylabel="mean % of the points", title="How much of each exercise the class has", ax=ax)
+    ax.set_xticks(range(len(shares)), list(shares), rotation=35, ha="right")
+    return picture_html(ax)
+
+
+def picture_html(ax) -> Markup:
+    """Return a plot as an image in the page itself."""
+    from course_lib import plots
+
+    figure = ax.get_figure(root=True)
+    return Markup(plots.image_html(figure, plots.describe(figure)))

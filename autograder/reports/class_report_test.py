@@ -1,0 +1,105 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from autograder.build import answered_notebook
+from autograder.course_folder import chapter_path
+from autograder.errors import CourseError
+from autograder.grading.results import ClassResult, ExerciseResult, StudentResult, results_path, write_results
+from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.reports.class_report import last_changes, write_report
+
+WORDS = "Each column of your weights sums to 1"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """Make a tiny course with results of three students, two of whom wrote the same."""
+    make_tiny_course(tmp_path)
+    believes = ExerciseResult(0.0, 3.0, misconception="softmax_over_queries", message="Not yet.", seconds=2.5)
+    exercises = {"scaled_dot_product_attention": believes, "triple": ExerciseResult(3.0, 3.0, seconds=0.1)}
+    result = ClassResult(CHAPTER)
+    result.students["ada & co"] = StudentResult("graded", ["A cell was <b>lost</b>."], ["Handed in late."], exercises)
+    result.students["ben"] = StudentResult("graded", exercises=exercises)
+    result.students["cem"] = StudentResult("failed", warnings=["It is no notebook."])
+    write_results(tmp_path, result)
+    return tmp_path
+
+
+def test_the_page_tells_points_beliefs_failures_and_repairs(course: Path) -> None:
+    page = write_report(course, CHAPTER).read_text(encoding="utf-8")
+    for words in (
+        "3 of 6",
+        WORDS,
+        "ada &amp; co, ben",
+        "It is no notebook.",
+        "&lt;b&gt;lost",
+        "2.50 s",
+        "Handed in late.",
+    ):
+        assert words in page
+
+
+def test_the_page_loads_nothing_and_runs_nothing(course: Path) -> None:
+    page = write_report(course, CHAPTER).read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert "http://" not in page.replace("http-equiv", "")
+    assert "https://" not in page
+
+
+def test_every_picture_has_words(course: Path) -> None:
+    page = write_report(course, CHAPTER).read_text(encoding="utf-8")
+    assert page.count("<img ") == page.count('<img alt="') == 2
+    assert 'alt=""' not in page
+
+
+def test_a_chapter_without_results_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match="course grade 01_tiny"):
+        write_report(tmp_path, CHAPTER)
+
+
+def test_a_class_of_which_nothing_could_be_graded_has_a_page(course: Path) -> None:
+    failed = ClassResult(CHAPTER, {"cem": StudentResult("failed", warnings=["It is no notebook."])})
+    write_results(course, failed)
+    assert "No submission could be graded." in write_report(course, CHAPTER).read_text(encoding="utf-8")
+
+
+def test_only_the_last_runs_changes_of_standing_grades_are_told(course: Path) -> None:
+    results = results_path(course, CHAPTER)
+    starts = [{"time": f"2026-01-0{day}T10:00:00.500+00:00", "event": "start"} for day in (1, 3)]
+    results.with_suffix(".log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in starts))
+    changes = [
+        ("2026-01-01T10:00:05+00:00", 0.0, 1.0),
+        ("2026-01-03T10:00:05+00:00", 1.0, 2.0),
+        ("2026-01-03T10:00:05+00:00", None, 2.0),
+        ("2026-01-03T10:00:06+00:00", 2.0, 2.0),
+    ]
+    lines = [
+        {
+            "time": time,
+            "student": "ada",
+            "cell": "double-test",
+            "before": {"auto_score": old},
+            "after": {"auto_score": new},
+        }
+        for time, old, new in changes
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines) + '{"cut short'
+    results.with_suffix(".changes.jsonl").write_text(text)
+    assert [(change.before, change.after) for change in last_changes(course, CHAPTER)] == [("1", "2")]
+
+
+def test_answers_are_compared_without_the_starter(course: Path) -> None:
+    from autograder.reports.class_report import answers_of_class
+
+    for student in ("ada & co", "ben"):
+        path = course / "autograded" / student / CHAPTER / f"{CHAPTER}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(answered_notebook(course, CHAPTER, RIGHT)), encoding="utf-8")
+    answers, starter = answers_of_class(course, ClassResult(CHAPTER, dict.fromkeys(("ada & co", "ben", "cem"))))
+    assert sorted(answers) == ["ada & co", "ben"]
+    assert "return 2 * x" in answers["ben"]
+    assert "return 2 * x" not in starter
+    assert chapter_path(course, CHAPTER).is_file() == bool(starter)
