@@ -6,7 +6,21 @@ from collections.abc import Sequence
 import typer
 
 from autograder.authoring.roles import BuildError
-from autograder.commands import build, coverage, demo, feedback, grade, lab, report, why
+from autograder.commands import (
+    answer,
+    build,
+    coverage,
+    demo,
+    doctor,
+    feedback,
+    grade,
+    lab,
+    progress,
+    report,
+    reset,
+    update,
+    why,
+)
 from autograder.commands.common import EXIT_WRONG_USE, say_error
 from autograder.errors import CourseError
 
@@ -25,7 +39,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (lab, build, coverage, grade, why, feedback, report, demo):
+COMMANDS = (
+    *(lab, doctor, progress, answer, reset, update),  # learners
+    *(build, coverage),  # authors
+    *(grade, why, feedback, report, demo),  # instructors
+)
+for command in COMMANDS:
     app.command(name=command.NAME, epilog=command.EXAMPLES)(command.run)
 
 

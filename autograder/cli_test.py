@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.cli import main
-from autograder.commands import build, coverage, demo, grade, lab, why
+from autograder.cli import COMMANDS, main
 from autograder.errors import CourseError
 from autograder.grading.tiny_course import CHAPTER, make_tiny_course
 
-COMMANDS = (lab, build, coverage, grade, why, demo)
 HEAVY = ("torch", "nbgrader", "nbformat", "jupytext", "matplotlib")
 
 

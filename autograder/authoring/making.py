@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.chapter_source import ChapterSource, read_chapter
+from autograder.authoring.handed_out import note_what_is_handed_out
 from autograder.authoring.instructor import instructor_notebook
 from autograder.authoring.release import release, write_notebook
 from autograder.authoring.roles import BuildError
@@ -30,4 +31,5 @@ def make_chapter(source: Path, course: Path) -> MadeChapter:
     doubled = identity_problems(chapter.name, notebook)
     if doubled:
         raise BuildError(doubled[0])
-    return MadeChapter(chapter, write_notebook(notebook), release(notebook, chapter.name, course))
+    student = note_what_is_handed_out(release(notebook, chapter.name, course))
+    return MadeChapter(chapter, write_notebook(notebook), student)

@@ -59,7 +59,7 @@ def resolve_chapter(given: str, chapters: Sequence[str]) -> str:
 
 def need_instructor_packages() -> None:
     """Refuse in a sentence where a learner's installation lacks the instructor's packages."""
-    if find_spec("jupytext") is None:
+    if find_spec("copydetect") is None:
         raise CourseError('This needs the instructor\'s packages: pip install -c constraints.txt -e ".[instructor]"')
 
 

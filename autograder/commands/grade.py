@@ -47,6 +47,18 @@ def run(
         int | None,
         typer.Option("--seed", help="Draw the inputs from this number.", show_default="the course's secret"),
     ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            help="The gradebook's URL, sqlite:///FILE or postgresql://USER@HOST/NAME.",
+            show_default="nbgrader_config.py's",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", help="Grade on the Dask cluster of this scheduler, as tcp://HOST:8786."),
+    ] = None,
     course: Annotated[
         Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
     ] = None,
@@ -71,6 +83,8 @@ def run(
         memory=memory,
         sandbox=sandbox,
         seed=seed,
+        database=database,
+        cluster=cluster,
     )
     if dry_run:
         announce(folder, chapter, options)

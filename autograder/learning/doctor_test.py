@@ -1,0 +1,64 @@
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from autograder.learning import doctor
+from autograder.learning.doctor import GIGABYTE, EnvironmentCheck, Finding, findings, verdict
+
+
+def test_the_machine_that_runs_the_tests_is_ready() -> None:
+    found = findings()
+    assert [one for one in found if one.good is False] == []
+    assert verdict(found) == "This machine is ready for the course."
+    assert {"Python", "numpy", "torch", "jupyterlab", "Memory", "GPU"} <= {one.what for one in found}
+
+
+def test_a_missing_and_an_old_package_are_named_with_what_to_type() -> None:
+    missing = doctor.package(Requirement("nobody-has-this>=1"))
+    old = doctor.package(Requirement("numpy>=99"))
+    assert (missing.good, missing.words) == (False, "is missing")
+    assert 'pip install -c constraints.txt "nobody-has-this>=1"' in missing.advice
+    assert old.good is False
+
+
+def test_a_container_with_little_memory_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tmp_path / "memory.max"
+    limit.write_text(str(GIGABYTE))
+    monkeypatch.setattr(doctor, "CGROUP_LIMITS", (limit,))
+    assert doctor.memory().good is False
+    assert doctor.memory().words == "1.0 GB"
+
+
+def test_a_container_without_a_limit_has_the_machines_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CGROUP_LIMITS", (tmp_path / "none",))
+    machine = doctor.total_memory()
+    (tmp_path / "memory.max").write_text("max")
+    monkeypatch.setattr(doctor, "CGROUP_LIMITS", (tmp_path / "memory.max",))
+    assert doctor.total_memory() == machine
+
+
+def test_an_old_python_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 9, 1))
+    assert doctor.python().good is False
+
+
+def test_a_pytorch_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert doctor.torch_works().good is False
+    assert "no chapter needs one" in doctor.gpu().words
+
+
+def test_a_lost_kernel_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert [one.good for one in doctor.pages()] == [False, False]
+
+
+def test_the_table_says_in_words_what_is_wrong_and_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = Finding("Disk", False, "<b>full</b>", "Make room.")
+    monkeypatch.setattr(doctor, "findings", lambda course: [Finding("Python", True, "3.11"), bad])
+    shown = EnvironmentCheck()._repr_html_()
+    assert "1 of these need your attention: Disk." in shown
+    assert "&lt;b&gt;full&lt;/b&gt;. Make room." in shown
+    assert "look here  Disk" in str(EnvironmentCheck())
