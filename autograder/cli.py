@@ -9,6 +9,7 @@ from autograder.authoring.roles import BuildError
 from autograder.commands import (
     answer,
     build,
+    collect,
     coverage,
     demo,
     doctor,
@@ -42,7 +43,7 @@ app = typer.Typer(
 COMMANDS = (
     *(lab, doctor, progress, answer, reset, update),  # learners
     *(build, coverage),  # authors
-    *(grade, why, feedback, report, demo),  # instructors
+    *(collect, grade, why, feedback, report, demo),  # instructors
 )
 for command in COMMANDS:
     app.command(name=command.NAME, epilog=command.EXAMPLES)(command.run)
