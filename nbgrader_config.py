@@ -35,3 +35,9 @@ c.LimitOutput.max_traceback = 100
 # The page that a student gets back: points and reasons first; it needs neither the network nor a script.
 c.GenerateFeedback.exporter_class = "autograder.reports.feedback.FeedbackPage"
 c.GenerateFeedback.preprocessors = ["autograder.reports.feedback.GetPoints"]
+
+# What being late costs: nothing for a quarter of an hour, then 10 % of the points for each day begun, at most half.
+c.AssignLatePenalties.plugin_class = "autograder.late_policy.LatePolicy"
+c.LatePolicy.grace_minutes = 15
+c.LatePolicy.percent_per_day = 10
+c.LatePolicy.cap_percent = 50

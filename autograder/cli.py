@@ -13,10 +13,14 @@ from autograder.commands import (
     coverage,
     demo,
     doctor,
+    due,
+    export,
     feedback,
+    give_back,
     grade,
     lab,
     progress,
+    release,
     report,
     reset,
     update,
@@ -43,7 +47,7 @@ app = typer.Typer(
 COMMANDS = (
     *(lab, doctor, progress, answer, reset, update),  # learners
     *(build, coverage),  # authors
-    *(collect, grade, why, feedback, report, demo),  # instructors
+    *(release, due, collect, grade, why, feedback, give_back, report, export, demo),  # instructors
 )
 for command in COMMANDS:
     app.command(name=command.NAME, epilog=command.EXAMPLES)(command.run)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from autograder.collecting.archives import opened
+from autograder.collecting.give_back import keep_origins
 from autograder.collecting.naming import HandIn, hand_ins
 from autograder.collecting.roster import Roster, Student, folded, squeezed
 from autograder.errors import CourseError
@@ -94,9 +95,16 @@ def collect(
                 lay_out(Path(folder) / student, handed_in, chapter, done)
             for student in attempts:
                 take_over(course, Path(folder) / student, student, chapter, done)
+    keep_origins(course, chapter, {student: origin for student, own in attempts.items() if (origin := origin_of(own))})
     if roster is not None:
         done.missing = sorted(set(roster.students) - set(attempts))
     return done
+
+
+def origin_of(attempts: list[Attempt]) -> str:
+    """Return the name under which the LMS takes a file back for the latest attempt's notebook."""
+    notebooks = [one for name, one in attempts[-1].files.items() if name.endswith(".ipynb")]
+    return notebooks[0].origin if notebooks else ""
 
 
 def chapter_of(found: Iterable[HandIn], chapters: list[str]) -> str:

@@ -34,6 +34,7 @@ class HandIn:
         attempt: Orders a student's attempts; a later one is larger.
         time: When it was handed in, where the archive says so.
         late: Whether the LMS marks it late.
+        origin: The name, without ending, under which the LMS takes a file back; empty where it takes none.
     """
 
     words: tuple[str, ...]
@@ -42,6 +43,7 @@ class HandIn:
     attempt: tuple[Any, ...] = ()
     time: datetime | None = None
     late: bool = False
+    origin: str = ""
 
 
 def hand_ins(system: str, files: Iterable[Packed]) -> tuple[list[HandIn], list[str]]:
@@ -75,7 +77,8 @@ def canvas(files: list[Packed]) -> Iterable[HandIn | str]:
         again = CANVAS_ATTEMPT.fullmatch(file)
         if again is not None:
             file, number = f"{again['stem']}.ipynb", int(again["attempt"])
-        yield HandIn((match["user"], match["name"]), file, one, (number,), late=match["late"] is not None)
+        origin = one.parts[-1].removesuffix(".ipynb")
+        yield HandIn((match["user"], match["name"]), file, one, (number,), late=bool(match["late"]), origin=origin)
 
 
 def moodle(files: list[Packed]) -> Iterable[HandIn | str]:
@@ -88,7 +91,9 @@ def moodle(files: list[Packed]) -> Iterable[HandIn | str]:
             continue
         below = [part for part in (match["file"], *one.parts[place + 1 :]) if part]
         if below:
-            yield HandIn((match["user"], match["name"]), "/".join(below), one)
+            flat = match["file"] or ""
+            folder = one.parts[place].removesuffix(flat).rstrip("_") + "_"
+            yield HandIn((match["user"], match["name"]), "/".join(below), one, origin=f"{folder}/feedback")
 
 
 def blackboard(files: list[Packed]) -> Iterable[HandIn | str]:

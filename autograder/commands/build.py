@@ -33,10 +33,24 @@ def run(
         report_problems(course, only)
         return
     results = build_all(course, only)
+    renew_badges(course)
     for result in results:
         console().print(str(result), markup=False, soft_wrap=True)
     if any(result.problems for result in results):
         raise typer.Exit(EXIT_PROBLEMS)
+
+
+def renew_badges(course) -> None:
+    """Bring README's links up to the address in pyproject.toml."""
+    from autograder.authoring.badges import readme_with_badges, repository
+    from autograder.course_folder import chapter_names
+
+    path = course / "README.md"
+    if path.is_file():
+        text = path.read_text(encoding="utf-8")
+        renewed = readme_with_badges(text, repository(course), chapter_names(course)[0])
+        if renewed != text:
+            path.write_text(renewed, encoding="utf-8", newline="\n")
 
 
 def report_problems(course, only: str | None) -> None:

@@ -1,0 +1,30 @@
+"""`course return`: everybody's feedback page in one archive."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autograder.commands.common import console, count, course_root
+
+NAME = "return"
+EXAMPLES = "Examples: `course return 01_attention`; `course return 01_attention --out feedback.zip`."
+
+
+def run(
+    chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The archive to write.", show_default="in results/")] = None,
+    course: Annotated[
+        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
+    ] = None,
+) -> None:
+    """Pack the feedback pages into one zip archive, named as the LMS named the submissions that were collected.
+
+    Moodle ("Upload multiple feedback files in a zip") and Canvas ("Upload Submissions") take it as it is.
+    """
+    from autograder.collecting.give_back import pack_feedback
+
+    path, number, without = pack_feedback(course_root(course), chapter, out)
+    console().print(f"{count(number, 'page')} in {path}", soft_wrap=True, markup=False)
+    if without:
+        console().print(f"Without a page: {', '.join(without)}", soft_wrap=True, markup=False)
