@@ -82,7 +82,7 @@ def test_the_scripts_can_be_run_and_start_hands_over() -> None:
 
 @pytest.mark.slow
 def test_post_build_installs_the_course_in_a_clean_environment(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     share_packages(python)
     checkout = tmp_path / "checkout"

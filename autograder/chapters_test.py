@@ -1,6 +1,7 @@
 """Every chapter, as a learner meets it: released, answered, and executed within its limits."""
 
 import ast
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -81,6 +82,20 @@ def test_every_exercise_of_the_chapter_is_in_its_notebook(chapter: str) -> None:
     assert set(graded(notebook, "answer")) == expected
     assert set(graded(notebook, "test")) == expected
     assert set(graded(notebook, "hidden test")) == expected
+
+
+@chapters
+def test_headings_step_down_one_level_at_a_time(chapter: str) -> None:
+    levels = [
+        len(line) - len(line.lstrip("#"))
+        for cell in starter_notebook(COURSE, chapter).cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+        if line.startswith("#")
+    ]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(below <= above + 1 for above, below in pairwise(levels))
 
 
 @chapters

@@ -1,5 +1,7 @@
 """What an instructor sees of a graded class: formgrader in JupyterLab, and a feedback page."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,12 @@ from autograder.browser.lab import jupyter_lab
 from autograder.browser.page import fresh_page, screenshot
 from autograder.browser.story import BROKEN, WRITTEN_ANSWER
 from autograder.exercise import find_exercise
+from autograder.reports.class_report import write_report
 
 pytestmark = pytest.mark.slow
 POINTS = {LEARNER: "32 / 36", MISTAKEN: "27 / 36"}
+WRITTEN, BY_HAND, COMMENT = "why_the_root-written", "3", "Say which variance grows."
+ITS_HEADING = "Exercise: scaled dot-product attention"
 MATHJAX = "https://cdnjs.cloudflare.com/ajax/libs/mathjax/"  # nbgrader's pages ask for it, and read without
 
 
@@ -44,14 +49,56 @@ def test_formgrader_shows_the_class_and_a_submission(browser: Browser, graded: G
 def test_a_feedback_page_shows_points_and_the_diagnosis(browser: Browser, graded: GradedClass) -> None:
     words = find_exercise(BROKEN).misconceptions["softmax_over_queries"].words.split()
     for student, points in POINTS.items():
-        score = " / ".join(f"{float(number)}" for number in points.split(" / "))
-        with fresh_page(browser, tolerated=MATHJAX) as page:
+        with fresh_page(browser) as page:
             page.goto((graded.course / "feedback" / student / CHAPTER / f"{CHAPTER}.html").as_uri())
-            expect(page.get_by_text(f"(Score: {score})")).to_be_visible()
+            expect(page.get_by_text(f"{points.replace('/', 'of')} points")).to_be_visible()
             screenshot(page, SCREENSHOTS, f"feedback-{student}-top")
-            diagnosis = page.get_by_text(" ".join(words[:6])).first
+            diagnosis = page.get_by_role("row", name=BROKEN).get_by_text(" ".join(words[:6]))
             if student == MISTAKEN:
-                diagnosis.scroll_into_view_if_needed()
-                screenshot(page, SCREENSHOTS, "feedback-diagnosis")
+                expect(diagnosis).to_be_visible()
+                page.get_by_role("link", name=f"Read again: {BROKEN}").click()
+                screenshot(page, SCREENSHOTS, "feedback-read-again")
+                expect(page.get_by_role("heading", name=ITS_HEADING)).to_be_in_viewport()
             else:
                 expect(diagnosis).to_have_count(0)
+
+
+def test_points_and_comment_given_by_hand_survive_a_regrading(
+    browser: Browser, graded: GradedClass, tmp_path: Path
+) -> None:
+    with jupyter_lab(graded.course, tmp_path) as lab, fresh_page(browser, tolerated=MATHJAX) as page:
+        page.goto(lab.url(f"formgrader/gradebook/{CHAPTER}/{CHAPTER}"))
+        page.get_by_role("row", name=POINTS[LEARNER]).get_by_role("link").first.click()
+        give(page, f"#{WRITTEN}", BY_HAND)
+        give(page, f"#{WRITTEN}-comment", COMMENT)
+        screenshot(page, SCREENSHOTS, "formgrader-graded-by-hand")
+        grade = [sys.executable, "-m", "autograder.cli", "grade", CHAPTER, "--force", "--course", str(graded.course)]
+        done = subprocess.run(grade, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        page.reload()
+        expect(page.locator(f"#{WRITTEN}")).to_have_value(BY_HAND)
+        expect(page.locator(f"#{WRITTEN}-comment")).to_have_value(COMMENT)
+        page.goto((graded.course / "feedback" / LEARNER / CHAPTER / f"{CHAPTER}.html").as_uri())
+        expect(page.get_by_role("row", name=WRITTEN.removesuffix("-written"))).to_contain_text(COMMENT)
+        expect(page.get_by_text("35 of 36 points")).to_be_visible()
+
+
+def give(page: Page, field: str, value: str) -> None:
+    """Type into a field of formgrader, leave it, and wait until it is saved."""
+    saved = page.locator(field).locator("xpath=ancestor::div[contains(@class, 'panel')][1]").locator(".save-icon")
+    page.locator(field).fill(value)
+    with page.expect_response(lambda response: response.request.method == "PUT" and "/api/" in response.url) as answer:
+        page.keyboard.press("Tab")
+    assert answer.value.ok
+    assert saved.count() > 0
+
+
+def test_the_class_report_can_be_read(browser: Browser, graded: GradedClass) -> None:
+    report = write_report(graded.course, CHAPTER)
+    with fresh_page(browser) as page:
+        page.goto(report.as_uri())
+        expect(page.get_by_role("row", name=MISTAKEN).first).to_be_visible()
+        expect(page.get_by_role("row", name="softmax over queries")).to_be_visible()
+        screenshot(page, SCREENSHOTS, "class-report-top")
+        page.get_by_role("heading", name="What the class believes").scroll_into_view_if_needed()
+        screenshot(page, SCREENSHOTS, "class-report-beliefs")

@@ -16,6 +16,7 @@ EXAMPLES = "Examples: `course demo`; `course demo --out /tmp/class`."
 
 MARK = ".made-by-course-demo"  # says that the folder may be made anew
 CHAPTER = "01_attention"
+CANVAS_ARCHIVE, FIRST_CANVAS_USER = "canvas.zip", 101
 
 
 def run(
@@ -35,6 +36,7 @@ def run(
 
     students = make_class(course, chapter, into=out)
     set_due_date(out, chapter)
+    pack_as_canvas(out, chapter)
     console().print(f"{len(students)} made-up students handed in {chapter}; grading begins.")
     from autograder.grading.options import GradeOptions
 
@@ -73,6 +75,24 @@ def set_due_date(course: Path, chapter: str) -> None:
     StockCourse(course.absolute(), chapter, run_log(chapter)).set_due_date(DUE)
 
 
+def pack_as_canvas(course: Path, chapter: str) -> None:
+    """Pack the class once more as Canvas would, with a roster, for trying `course collect`."""
+    import csv
+    import zipfile
+
+    students = sorted(folder.parent.name for folder in (course / "submitted").glob(f"*/{chapter}"))
+    with (course / "roster.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(("id", "first_name", "last_name", "email", "lms_user_id"))
+        for number, student in enumerate(students, start=FIRST_CANVAS_USER):
+            table.writerow((student, *student.partition("-")[::2], f"{student}@class.example", number))
+    with zipfile.ZipFile(course / CANVAS_ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, student in enumerate(students, start=FIRST_CANVAS_USER):
+            name = "".join(filter(str.isalnum, student))
+            notebook = course / "submitted" / student / chapter / f"{chapter}.ipynb"
+            archive.write(notebook, f"{name}_{number}_{number}00_{chapter}.ipynb")
+
+
 def say_where_things_are(out: Path, chapter: str, student: str) -> None:
     """Name the files that were made and the commands that go on from here."""
     allow = " --allow-root" if is_root() else ""
@@ -82,7 +102,8 @@ def say_where_things_are(out: Path, chapter: str, student: str) -> None:
         "Next:",
         f"  cd {out} && jupyter lab{allow}     then Nbgrader > Formgrader: read answers, comment, change points",
         f"  course grade {chapter} --course {out}     grades what is new",
-        f"  cd {out} && nbgrader export     points as CSV",
+        f"  course report {chapter} --course {out}     a page about the class",
+        f"  course export {chapter} --to csv --course {out}     points as CSV",
     ]
     for line in lines:
         console().print(line, markup=False, soft_wrap=True)

@@ -21,13 +21,13 @@ def run(
 ) -> None:
     """Set a chapter's due date in the gradebook; the next `course grade --force` applies the late policy to it."""
     need_instructor_packages()
-    from autograder.course_folder import chapter_names
+    from autograder.course_folder import chapter_names, learner_chapters
     from autograder.grading.events import run_log
     from autograder.grading.stock import StockCourse
     from autograder.late_policy import due_in_utc, due_in_words
 
     folder = course_root(course)
-    name = resolve_chapter(chapter, chapter_names(folder))
+    name = resolve_chapter(chapter, chapter_names(folder) or learner_chapters(folder))
     due = due_in_utc(moment, zone)
     StockCourse(folder, name, run_log(name)).set_due_date(due)
     console().print(f"{name} is due {due_in_words(due, zone)}.", soft_wrap=True, markup=False)
