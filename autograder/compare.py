@@ -34,6 +34,8 @@ def difference(
         return f"expected {_exception(expected)}, but {what} is {describe(actual)}"
     if actual is None and expected is not None:
         return f"{what} is None: did you forget `return`?"
+    if isinstance(expected, Opaque):  # of a belief, never of a reference
+        return None if expected == actual else f"expected {describe(expected)}, but {what} is {describe(actual)}"
     if isinstance(actual, Opaque):
         return f"expected {what} to be {describe(expected)}, but it is {describe(actual)}"
     if isinstance(expected, (list, tuple)):

@@ -30,6 +30,7 @@ WANTED = np.array([[0.25, 0.75], [0.5, 0.5]])
         ),
         (WANTED, WANTED + np.diag([0, 1]), "it[1, 1] is 1.5, but it should be 0.5; 1 of 4 numbers is wrong"),
         (WANTED, Opaque("generator"), "but it is an object of type generator"),
+        (Opaque("method"), 3, "expected an object of type method, but it is an int (3)"),
         (WANTED, np.float64(1), "but it is the NumPy scalar 1.0"),
         ((WANTED, 1), WANTED, "expected it to be a tuple of 2, but it is a NumPy array"),
         ((WANTED, 1), (WANTED,), "expected it to have 2 entries, but it has 1"),

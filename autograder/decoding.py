@@ -32,7 +32,7 @@ from autograder.values import NUMERIC_KINDS, Generator, Named, Opaque, Raised, R
 MAX_DEPTH = 40
 MAX_AXES = 32
 WIDEST_ITEM = 32  # bytes of a complex long double
-ACTIONS = {"call", "method", "load", "read", "gradients"}
+ACTIONS = {"call", "method", "load", "read", "count", "see", "gradients"}
 
 
 def decode(data: bytes) -> Any:

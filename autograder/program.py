@@ -28,7 +28,7 @@ class StopRun(BaseException):
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do with the subject: `call`, `method`, `load`, `read` or `gradients`."""
+    """One thing to do with the subject: `call`, `method`, `load`, `read`, `count`, `see` or `gradients`."""
 
     action: str
     name: str = ""
@@ -68,6 +68,19 @@ class Program:
     def read(self, path: str) -> Program:
         """Read an attribute of the subject; dots go deeper."""
         return self._then(Step("read", name=path))
+
+    def count(self) -> Program:
+        """Observe how many numbers the subject learns; a weight that is used twice counts once."""
+        return self._then(Step("count", name="the number of parameters"))
+
+    def see(self, value: Any, name: str) -> Program:
+        """Observe a value that both sides know, such as what became of a part of a named object.
+
+        Args:
+            value: A `Named`, or anything plain.
+            name: What it is called in a message.
+        """
+        return self._then(Step("see", name=name, args=(value,)))
 
     def gradients(self, *args: Any, wrt: tuple[int | str, ...], weighted: bool = False, **kwargs: Any) -> Program:
         """Call the subject, sum its first result, and observe the gradients.
@@ -148,6 +161,10 @@ class Interpreter:
             return self._load(args[0])
         if step.action == "read":
             return self._read(step.name)
+        if step.action == "count":
+            return self._count_parameters()
+        if step.action == "see":
+            return args[0]
         if step.action == "gradients":
             return self._gradients(args, kwargs, step.wrt, weighted=step.name == WEIGHTED_GRADIENT)
         before = plain((args, kwargs))
@@ -175,6 +192,11 @@ class Interpreter:
         for part in path.split("."):
             value = getattr(value, part)
         return value
+
+    def _count_parameters(self) -> int:
+        if not isinstance(self.subject, torch.nn.Module):
+            raise TypeError(f"{type(self.subject).__name__} is not an nn.Module, so it has no parameters to count")
+        return sum(weight.numel() for weight in self.subject.parameters())
 
     def _gradients(self, args: list[Any], kwargs: dict[str, Any], wrt: tuple[int | str, ...], weighted: bool) -> Any:
         parameters = dict(self.subject.named_parameters()) if hasattr(self.subject, "named_parameters") else {}
@@ -225,6 +247,8 @@ class Interpreter:
                 thing.to(next(iter(value.state.values())).dtype)
         if isinstance(thing, torch.nn.Module):
             thing.register_forward_hook(lambda *_: self._count_call(name))
+            return thing
+        if not callable(thing):
             return thing
 
         def counted(*args: Any, **kwargs: Any) -> Any:

@@ -173,6 +173,18 @@ def test_parts_of_one_named_object_share_it_within_a_run_and_only_there() -> Non
         assert found.calls == {"meter.step": 1, "meter.read": 1}
 
 
+def test_what_became_of_a_part_can_be_seen_although_nothing_calls_it() -> None:
+    class Shelf:
+        def __init__(self, first: float) -> None:
+            self.books = [torch.tensor([first])]
+
+    program = call(Named("shelf", (2.0,), part="books")).see(Named("shelf", (2.0,), part="books"), "the shelf")
+    found = run(program, lambda books: books[0].mul_(3).item(), {"shelf": Shelf})
+    assert found.outcomes[0] == 6.0
+    assert found.outcomes[1][0].tolist() == [6.0]
+    assert program.steps[1].name == "the shelf"
+
+
 def test_parts_of_objects_with_other_args_do_not_share() -> None:
     def stepped(step, read):
         step()
@@ -180,3 +192,19 @@ def test_parts_of_objects_with_other_args_do_not_share() -> None:
 
     found = run(call(Named("meter", (5,), part="step"), Named("meter", (8,), part="read")), stepped, {"meter": Meter})
     assert found.outcomes == (8,)
+
+
+def test_a_weight_that_is_used_twice_is_counted_once() -> None:
+    class Tied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.head = torch.nn.Embedding(7, 3), torch.nn.Linear(3, 7)
+            self.head.weight = self.embedding.weight
+
+    assert run(build().count(), Tied, {}).outcomes == (7 * 3 + 7,)
+
+
+def test_counting_what_has_no_parameters_is_an_outcome_too() -> None:
+    (outcome,) = run(build().count(), dict, {}).outcomes
+    assert isinstance(outcome, Raised)
+    assert outcome.message == "dict is not an nn.Module, so it has no parameters to count"

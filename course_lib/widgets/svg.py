@@ -1,5 +1,6 @@
 """Write small vector pictures: light enough to redraw at every move of a slider, crisp at any size."""
 
+from collections.abc import Sequence
 from html import escape
 
 from course_lib.colors import INK
@@ -46,6 +47,13 @@ def line(x1: float, y1: float, x2: float, y2: float, stroke: str, width: float =
         f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='{stroke}' "
         f"stroke-width='{width:.2f}' stroke-linecap='round'{dashed}/>"
     )
+
+
+def curve(points: Sequence[tuple[float, float]], stroke: str, width: float = 1, dashes: str = "") -> str:
+    """Draw a line through points; dashes run on from one piece to the next."""
+    dashed = f" stroke-dasharray='{dashes}'" if dashes else ""
+    places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f"<polyline points='{places}' fill='none' stroke='{stroke}' stroke-width='{width:.2f}'{dashed}/>"
 
 
 def text(

@@ -1,0 +1,3 @@
+"""Chapter 08: efficient attention."""
+
+CHAPTER = "08_efficient_attention"

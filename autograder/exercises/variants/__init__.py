@@ -1,0 +1,3 @@
+"""Chapter 09: one trunk, several objectives: GPT, BERT, T5 and Switch."""
+
+CHAPTER = "09_variants"

@@ -1,0 +1,315 @@
+"""Check `SwitchFeedForward`: each token through one expert, scaled by its gate, and no more than there is room for."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from autograder.draw import Draw
+from autograder.exercise import Case, Exercise
+from autograder.exercises.variants import CHAPTER
+from autograder.exercises.variants.switch_forms import ACCEPTED_FORMS
+from autograder.program import Program, Run, build
+from course_lib.models import switch
+from course_lib.models.switch import Routing
+from course_lib.routing import switch_route
+
+BATCH, SEQUENCE, D_MODEL, D_FF, EXPERTS = 2, 9, 4, 6, 3  # all differ; 18 tokens, so that capacities are whole or not
+ROOMY = 3.0  # the capacity factor at which one expert could take every token
+FAVORITE = 6.0  # added to the router's score of one expert
+
+
+def state(draw: Draw, experts: int = EXPERTS) -> dict[str, torch.Tensor]:
+    """Draw a router and experts; biases are far from 0, so that an expert answers something even to nothing."""
+    shapes: dict[str, tuple[int, ...]] = {"router__weight": (experts, D_MODEL)}
+    for number in range(experts):
+        shapes |= {
+            f"experts__{number}__linear_1__weight": (D_FF, D_MODEL),
+            f"experts__{number}__linear_1__bias": (D_FF,),
+            f"experts__{number}__linear_2__weight": (D_MODEL, D_FF),
+            f"experts__{number}__linear_2__bias": (D_MODEL,),
+        }
+    weights = draw.state(**shapes)
+    weights["router.weight"] = 3 * weights["router.weight"]
+    return weights
+
+
+def tokens(draw: Draw, *axes: int) -> torch.Tensor:
+    """Draw tokens."""
+    return draw.normal(*(axes or (BATCH, SEQUENCE)), D_MODEL, scale=2.0)
+
+
+def layer(draw: Draw, factor: float, twice: bool = False) -> Program:
+    """Build a layer with drawn weights and call it."""
+    x = tokens(draw)
+    program = build(D_MODEL, D_FF, EXPERTS, factor).load(state(draw)).call(x)
+    return program.call(tokens(draw, 1, 5)) if twice else program
+
+
+def rush(draw: Draw, factor: float = 1.0) -> Program:
+    """Send nearly all tokens to one expert, with room for a part of them."""
+    x, weights = tokens(draw), state(draw)
+    x[..., 0] = x[..., 0].abs() + 1
+    weights["router.weight"][1] = 0
+    weights["router.weight"][1, 0] = FAVORITE
+    return build(D_MODEL, D_FF, EXPERTS, factor).load(weights).call(x)
+
+
+def gradients(draw: Draw) -> Program:
+    """Ask for gradients of tokens, router and an expert."""
+    x = tokens(draw)
+    names = ("router.weight", "experts.0.linear_1.weight", "experts.2.linear_2.bias")
+    return build(D_MODEL, D_FF, EXPERTS, ROOMY).load(state(draw)).gradients(x, wrt=(0, *names), weighted=True)
+
+
+def counted(draw: Draw) -> Program:
+    """Count the tensors of a pass in which an expert has room for a third of the tokens."""
+    return layer(draw, 1.0).counting()
+
+
+def each_token_once(program: Program, found: Run) -> str | None:
+    """Refuse a hidden layer over all tokens."""
+    assert found.counts is not None
+    whole = ((BATCH * SEQUENCE, D_FF), (BATCH, SEQUENCE, D_FF), (EXPERTS, BATCH * SEQUENCE, D_FF))
+    if not any(found.counts.allocated_ending_in(*shape) for shape in whole):
+        return None
+    return f"an expert worked on all {BATCH * SEQUENCE} tokens; it should see those alone that the router sends to it"
+
+
+exercise = Exercise(
+    chapter=CHAPTER,
+    library="torch",
+    reference=switch.SwitchFeedForward,
+    returns=("the result",),
+    forbids=["course_lib.models.switch.SwitchFeedForward"],
+    forbids_because="this exercise asks you to build the layer",
+    cases=[
+        Case("room for all", lambda draw: layer(draw, ROOMY)),
+        Case("capacity factor 1, two calls", lambda draw: layer(draw, 1.0, twice=True)),
+        Case("a rush on one expert", rush),
+        Case("gradients", gradients),
+        Case("each expert sees its own tokens", counted, limit=each_token_once),
+        Case("a capacity that is no whole number", lambda draw: layer(draw, 0.7), hidden=True),
+        Case("a rush with little room", lambda draw: rush(draw, 0.4), hidden=True),
+        Case("float64", lambda draw: layer(draw, 0.5), hidden=True, dtype="float64"),
+    ],
+)
+
+
+class _Parts(switch.SwitchFeedForward):
+    """The layer with its steps as methods, so that a belief can replace one of them."""
+
+    def room(self, x):
+        return math.ceil(self.capacity_factor * x.shape[0] * x.shape[1] / len(self.experts))
+
+    def route(self, logits, capacity):
+        return switch_route(logits, capacity)
+
+    def start(self, rows, gate):
+        return torch.zeros_like(rows)
+
+    def gate(self, gate, logits):
+        return gate
+
+    def activated(self, expert, rows):
+        return expert(rows)
+
+    def forward(self, x):
+        rows = x.flatten(0, -2)
+        logits = self.router(rows)
+        index, gate, kept = self.route(logits, self.room(x))
+        gate = self.gate(gate, logits)
+        output = self.start(rows, gate)
+        for number, expert in enumerate(self.experts):
+            chosen = (kept & (index == number)).nonzero().flatten()
+            if len(chosen):
+                said = gate[chosen, None] * self.activated(expert, rows[chosen])
+                output = output.index_copy(0, chosen, said)
+        self.routing = Routing(logits, index, gate, kept)
+        return output.view_as(x)
+
+
+@exercise.misconception("""
+    Your gate is not there: what the expert says is returned as it is. The choice of an expert is a jump, with no
+    gradient; only through the factor p can the router learn. What is the gradient of `router.weight` in your layer?
+""")
+class GateNotApplied(_Parts):
+    def gate(self, gate, logits):
+        return torch.ones_like(gate)
+
+
+@exercise.misconception("""
+    Your gate is the router's raw score, which can be negative or beyond 1. It should be the probability that the
+    softmax over all experts gives to the chosen one.
+""")
+class RawScoreAsGate(_Parts):
+    def gate(self, gate, logits):
+        return logits.max(-1).values
+
+
+@exercise.misconception("""
+    Your gate is the smallest probability: the share of the least trusted expert scales the answer of the most trusted
+    one. Which entry of the softmax belongs to the expert that was chosen?
+""")
+class SmallestProbabilityAsGate(_Parts):
+    def gate(self, gate, logits):
+        return logits.softmax(-1).min(-1).values
+
+
+@exercise.misconception("""
+    Tokens beyond the capacity leave your layer as themselves, scaled by the gate. They should give 0: the residual
+    around the layer carries them on, and here they would be counted twice. What should the output hold before the
+    experts write into it?
+""")
+class DroppedTokenPasses(_Parts):
+    def start(self, rows, gate):
+        return gate[:, None] * rows
+
+
+@exercise.misconception("""
+    Tokens beyond the capacity leave your layer unchanged. They should give 0: the residual around the layer adds the
+    token itself already.
+""")
+class DroppedTokenUnchanged(_Parts):
+    def start(self, rows, gate):
+        return rows.clone()
+
+
+@exercise.misconception("""
+    No token is ever dropped. Each expert takes ⌈factor · tokens / experts⌉ of them and no more. What does
+    `capacity_factor` do in your layer?
+""")
+class NoCapacity(_Parts):
+    def room(self, x):
+        return x.shape[0] * x.shape[1]
+
+
+@exercise.misconception("""
+    Your capacity counts the tokens of one batch row. All tokens of the pass share the experts: batch times sequence.
+""")
+class CapacityOfOneRow(_Parts):
+    def room(self, x):
+        return math.ceil(self.capacity_factor * x.shape[1] / len(self.experts))
+
+
+@exercise.misconception("""
+    Your capacity is rounded down. ⌈ ⌉ rounds up, so that with a factor of 1 there is room for all tokens whatever
+    their number.
+""")
+class CapacityRoundedDown(_Parts):
+    def room(self, x):
+        return int(self.capacity_factor * x.shape[0] * x.shape[1] / len(self.experts))
+
+
+@exercise.misconception("""
+    Your capacity is not shared out: each expert takes factor · tokens. Divide by the number of experts.
+""")
+class CapacityNotShared(_Parts):
+    def room(self, x):
+        return math.ceil(self.capacity_factor * x.shape[0] * x.shape[1])
+
+
+@exercise.misconception("""
+    Where an expert is full you drop the tokens that came first and keep the last ones. First come, first kept.
+""")
+class DropsTheEarliest(_Parts):
+    def route(self, logits, capacity):
+        return tuple(part.flip(0) for part in switch_route(logits.flip(0), capacity))
+
+
+@exercise.misconception("""
+    All experts together stop after a number of tokens, so late tokens are dropped though their expert is idle. The
+    capacity is counted for each expert by itself.
+""")
+class OneCapacityForAll(_Parts):
+    def route(self, logits, capacity):
+        index, gate, _ = switch_route(logits, capacity)
+        return index, gate, torch.arange(len(index)) < capacity * len(self.experts)
+
+
+@exercise.misconception("""
+    Your router counts places within each batch row anew, so every row gets the full capacity. Lay the tokens of all
+    rows in one line before you route them.
+""")
+class EachRowByItself(_Parts):
+    def forward(self, x):
+        capacity = self.room(x)
+        self.room = lambda x: capacity
+        found = torch.cat([super(EachRowByItself, self).forward(row[None]) for row in x])
+        del self.room
+        return found
+
+
+@exercise.misconception("""
+    Every expert answers every token, and the probabilities mix the answers. That is a mixture of all experts, which
+    costs as much as all of them. Switch asks only the likeliest one.
+""")
+class DenseMixture(_Parts):
+    def forward(self, x):
+        shares = self.router(x).softmax(-1)
+        return sum(shares[..., number, None] * expert(x) for number, expert in enumerate(self.experts))
+
+
+@exercise.misconception("""
+    Two experts answer each token. That is how mixtures of experts were built before; what Switch showed is that the
+    likeliest one alone is enough.
+""")
+class TopTwo(_Parts):
+    def forward(self, x):
+        shares = self.router(x).softmax(-1)
+        best, chosen = shares.topk(2, -1)
+        kept = torch.zeros_like(shares).scatter(-1, chosen, best)
+        return sum(kept[..., number, None] * expert(x) for number, expert in enumerate(self.experts))
+
+
+@exercise.misconception("""
+    Tokens go to the expert that the router trusts **least**. Which index does `argmin` give, and which do you want?
+""")
+class LeastTrusted(_Parts):
+    def route(self, logits, capacity):
+        index, _, kept = switch_route(-logits, capacity)
+        return index, logits.softmax(-1).gather(1, index[:, None])[:, 0], kept
+
+
+@exercise.misconception("""
+    Your experts use GELU, which is `FeedForward`'s default. Those of Switch use ReLU, as T5 does: hand the name on.
+""")
+class GeluExperts(_Parts):
+    def activated(self, expert, rows):
+        return expert.linear_2(F.gelu(expert.linear_1(rows)))
+
+
+@exercise.misconception("""
+    The values are right, but every expert works on every token and most of its answers are thrown away. The point of
+    Switch is that a token costs as much as in one small network, however many experts there are. Pick an expert's
+    tokens first, and call it with those.
+""")
+class EveryExpertOnEveryToken(_Parts):
+    def forward(self, x):
+        rows = x.flatten(0, -2)
+        index, gate, kept = switch_route(self.router(rows), self.room(x))
+        share = F.one_hot(index, len(self.experts)) * (gate * kept)[:, None]
+        answers = torch.stack([expert(rows) for expert in self.experts], 1)
+        return (share[..., None] * answers).sum(1).view_as(x)
+
+
+@exercise.misconception("""
+    Your layer returns a pair, as some libraries do, with the router's scores or a loss beside the output. Here it
+    returns the tensor alone, so that it fits where a `FeedForward` stands.
+""")
+class PairReturned(_Parts):
+    def forward(self, x):
+        return super().forward(x), self.router(x)
+
+
+@exercise.misconception("""
+    Your router has a bias, `router.bias`. It is a plain matrix: pass `bias=False`.
+""")
+class RouterWithBias(_Parts):
+    def __init__(self, d_model, d_ff, num_experts, capacity_factor):
+        super().__init__(d_model, d_ff, num_experts, capacity_factor)
+        self.router = torch.nn.Linear(d_model, num_experts)
+
+
+for form in ACCEPTED_FORMS:
+    exercise.alternative(form)
