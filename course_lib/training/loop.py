@@ -1,6 +1,7 @@
 """Train a small model while a reader watches, and shorten to a few steps while a grader waits."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -32,10 +33,12 @@ def train(
     learning_rate: float,
     *,
     short: int = 5,
-    loss: Callable[[nn.Module, tuple[Tensor, Tensor]], Tensor] = sequence_loss,
+    loss: Callable[[nn.Module, Any], Tensor] = sequence_loss,
+    schedule: Callable[[float], float] | None = None,
 ) -> list[float]:
     """Minimize a loss with Adam, one batch a step; return the loss of every step.
 
+    With a `schedule`, the rate of a step is `learning_rate` times its value, given the share of steps that are done.
     A quick run (nbgrader's, or with COURSE_QUICK set) takes at most `short` steps. The model is left in
     training mode; a loss that is not finite stops the run.
 
@@ -59,6 +62,8 @@ def train(
             raise ValueError(f"The loss became {history[-1]} at step {step}; try a lower `learning_rate`.")
         optimizer.zero_grad()
         value.backward()
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate * (schedule(step / steps) if schedule else 1)
         optimizer.step()
         progress.show(history)
     progress.finish(history)

@@ -42,6 +42,20 @@ def test_the_loss_falls_and_the_first_one_is_that_of_the_untrained_model():
     assert history[-1] < history[0] / 2
 
 
+def test_a_schedule_scales_the_rate_of_every_step():
+    asked = []
+
+    def never(done: float) -> float:
+        asked.append(done)
+        return 0.0
+
+    history = train(Line(), forever(sign_batch), steps=4, learning_rate=0.1, schedule=never)
+    assert asked == [0, 0.25, 0.5, 0.75]
+    assert len(set(history)) == 1
+    constant = train(Line(), forever(sign_batch), steps=4, learning_rate=0.1, schedule=lambda done: 1.0)
+    assert constant == train(Line(), forever(sign_batch), steps=4, learning_rate=0.1)
+
+
 def test_a_model_may_return_its_weights_as_well():
     class WithWeights(Line):
         def forward(self, x):

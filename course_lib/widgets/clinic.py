@@ -157,7 +157,7 @@ def _grid(
 
 def _curve(values: Sequence[float], place: Callable[[float, float], tuple[float, float]], chosen: bool) -> list[str]:
     """Draw a curve as far as it is finite, and a diamond where it ends before its time."""
-    points = []
+    points: list[tuple[float, float]] = []
     for step, value in enumerate(values):
         if not math.isfinite(value):
             break
