@@ -1,10 +1,10 @@
 """Grade the same submissions of chapter 01 by `course grade` and by stock `nbgrader autograde`, in turn.
 
     python benchmarks/grading_speed.py                    everything, about twenty minutes on two idle cores
-    python benchmarks/grading_speed.py --students 8 --rounds 1 --sizes 8 --stock-sizes 8     a taste
+    python benchmarks/grading_speed.py --students 8 --rounds 1 --sizes 8     a taste
 
-It writes `benchmarks/results/grading.json`, and from it the tables of `docs/grading_speed.md`. Seconds are of this machine
-and this hour; ratios come from runs that alternate.
+It writes `benchmarks/results/grading.json`, and from it the tables of `docs/grading_speed.md`. Seconds are of this
+machine and this hour; ratios come from runs that alternate.
 """
 
 import argparse
@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -24,8 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from autograder.commands.demo import make_course
+from autograder.grading.checked_course import CHAPTER as TINY
 from autograder.grading.demo_class import class_drafts, hand_in, read_material
 from autograder.grading.events import run_log
+from autograder.grading.soaking import make_soaked_class
 from autograder.grading.stock import StockCourse
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +34,14 @@ CHAPTER = "01_attention"
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "grading.json", ROOT / "docs" / "grading_speed.md"
 OUTSIDE_THE_COMPARISON = ("08-damaged-cells", "09-endless-loop")  # stock nbgrader loses these
 STUDENTS, ROUNDS, SIZES, WORKERS = 24, 3, (10, 100, 1000), (1, 2, 4)
+PARTS = {
+    "read": "read, mended, locked cells put back",
+    "kernel": "a fresh sandboxed kernel",
+    "cells": "the notebook's own cells",
+    "verdicts": "the checks, judged outside",
+    "finish": "the graded notebook made",
+    "write": "gradebook and files written",
+}
 OURS = """
 import resource, sys
 from pathlib import Path
@@ -40,7 +49,8 @@ from autograder.grading.engine import grade_chapter
 from autograder.grading.options import GradeOptions
 
 grade_chapter(Path(sys.argv[1]), sys.argv[2], GradeOptions(force=True, workers=int(sys.argv[3]), feedback=False))
-print("PEAK", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+usage = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print("PEAK", *usage)
 """
 
 
@@ -95,6 +105,29 @@ def ours(folder: Path, workers: int) -> Timed:
 def stock(folder: Path) -> Timed:
     """Grade by stock nbgrader."""
     return timed([str(Path(sys.executable).with_name("nbgrader")), "autograde", CHAPTER, "--force"], folder)
+
+
+def by_size(folder: Path, sizes: Sequence[int]) -> list[dict[str, float]]:
+    """Grade larger and larger classes of a short notebook; return seconds and memory of each."""
+    found = []
+    for size in sizes:
+        course = make_soaked_class(folder / f"class-{size}", size)
+        run = timed([sys.executable, "-c", OURS, str(course), TINY, str(os.cpu_count() or 1)], course)
+        found.append({"students": size, "seconds": run.wall, "per_submission": run.wall / size, **run.peak_mb})
+        print(found[-1], flush=True)
+    return found
+
+
+def by_workers(folder: Path, students: int, workers: Sequence[int]) -> list[dict[str, float]]:
+    """Grade one class of chapter 01 with more and more workers."""
+    course = folder / "workers"
+    make_class_folder(course, students)
+    found = []
+    for number in workers:
+        run = ours(course, number)
+        found.append({"workers": number, "seconds": run.wall, **run.peak_mb})
+        print(found[-1], flush=True)
+    return found
 
 
 def prepare_stock(folder: Path) -> None:
@@ -176,3 +209,104 @@ def different_points(mine: Path, theirs: Path) -> list[str]:
             f"{student}: {name}" for name in both[0].keys() | both[1].keys() if both[0].get(name) != both[1].get(name)
         ]
     return found
+
+
+def measure(students: int, rounds: int, sizes: Sequence[int], workers: Sequence[int]) -> dict[str, Any]:
+    """Do all of it; what takes longest comes last."""
+    machine = {"cores": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]}
+    with tempfile.TemporaryDirectory(prefix="grading-speed-") as name:
+        folder = Path(name)
+        compared = compare(folder, students, rounds)
+        return {
+            "machine": machine,
+            "compared": compared,
+            "by_workers": by_workers(folder, students, workers),
+            "by_size": by_size(folder, sizes),
+        }
+
+
+def render(found: dict[str, Any]) -> str:
+    """Return the page about the measurements."""
+    compared, cores = found["compared"], found["machine"]["cores"]
+    students = compared["students"]
+    ratios = [
+        ("marginal time per submission, without the cells' own seconds", compared["ratio_marginal_net"]),
+        ("marginal time per submission", compared["ratio_marginal"]),
+        ("the whole run, start and warm-up counted in", compared["ratio_end_to_end"]),
+        ("processor time of the whole run", compared["ratio_processor"]),
+    ]
+    lines = [
+        "# How long grading takes",
+        "",
+        "Made by `make bench` from `benchmarks/results/grading.json`. Ours is `course grade` with sandbox and outside",
+        f"verdicts; stock is `nbgrader autograde`. Both grade the same {students} submissions of chapter 01 on the",
+        f"same {cores} cores, in turn, {len(compared['runs'][f'ours {students}'])} times. Seconds are of that machine",
+        "and hour; the ratios are stock divided by ours, run by run.",
+        "",
+        "| what is compared | lowest | median | highest |",
+        "|---|---:|---:|---:|",
+        *(f"| {name} | {one['lowest']:.1f} | {one['median']:.1f} | {one['highest']:.1f} |" for name, one in ratios),
+        "",
+        f"A submission's own cells and checks take {compared['own_seconds']:.2f} s in a warm kernel; they are the same",
+        f'work for both. "Marginal" is what one more submission adds: the run of {students} less the run of one,',
+        f"divided by {students - 1}. Ours grades {compared['workers']} at a time.",
+        f"Graded cells with other points: {len(compared['different_points'])}.",
+        "",
+        "| seconds | " + " | ".join(compared["runs"]) + " |",
+        "|---|" + "---:|" * len(compared["runs"]),
+        "| median of the runs | " + " | ".join(f"{median_wall(runs):.1f}" for runs in compared["runs"].values()) + " |",
+        "",
+        "## Where a submission's time goes",
+        "",
+        "| part | seconds |",
+        "|---|---:|",
+        *(f"| {words} | {compared['split'].get(part, 0.0):.3f} |" for part, words in PARTS.items()),
+        "",
+        "## More workers",
+        "",
+        f"{students} submissions of chapter 01.",
+        "",
+        "| workers | seconds | the grader's memory | largest process beside it |",
+        "|---:|---:|---:|---:|",
+        *(
+            f"| {one['workers']} | {one['seconds']:.1f} | {one['grader']:.0f} MB | {one['largest_child']:.0f} MB |"
+            for one in found["by_workers"]
+        ),
+        "",
+        "## Larger classes",
+        "",
+        "A notebook of two short exercises that was saved with half a megabyte of output.",
+        "",
+        "| submissions | seconds | each | the grader's memory |",
+        "|---:|---:|---:|---:|",
+        *(
+            f"| {one['students']} | {one['seconds']:.1f} | {one['per_submission']:.3f} s | {one['grader']:.0f} MB |"
+            for one in found["by_size"]
+        ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def median_wall(runs: Sequence[dict[str, float]]) -> float:
+    """Return the median of the runs' wall seconds."""
+    return statistics.median(run["wall"] for run in runs)
+
+
+def main() -> None:
+    """Measure, or only write the page anew."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--students", type=int, default=STUDENTS)
+    options.add_argument("--rounds", type=int, default=ROUNDS)
+    options.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    options.add_argument("--workers", type=int, nargs="*", default=WORKERS)
+    options.add_argument("--page", action="store_true", help="only write the page from the results that are there")
+    chosen = options.parse_args()
+    if not chosen.page:
+        found = measure(chosen.students, chosen.rounds, chosen.sizes, chosen.workers)
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(render(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

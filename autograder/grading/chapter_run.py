@@ -33,7 +33,7 @@ class ChapterRun:
         """Read the configuration; find the chapter."""
         self.course, self.chapter, self.options = course, chapter, options
         self.log = run_log(chapter)
-        self.stock = StockCourse(course, chapter, self.log)
+        self.stock = StockCourse(course, chapter, self.log, options.database)
         self.check_chapter()
         self.results = results_path(course, chapter)
         self.events = JsonLog(self.results.with_suffix(".log.jsonl"))
@@ -64,6 +64,11 @@ class ChapterRun:
             for step in (folder.submitted_directory, folder.autograded_directory, folder.feedback_directory)
         )
         return find_submissions(submitted, graded, feedback, self.chapter)
+
+    def begin(self) -> None:
+        """Begin to write: the ledger is read anew, for a run may have ended since it was."""
+        self.ledger = Ledger(self.course, self.chapter)
+        self.prepare()
 
     def prepare(self) -> None:
         """Bring the instructor's notebook up to its source, and the gradebook up to the notebook."""

@@ -8,11 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from autograder.grading.chapter_run import EVERYBODY, ChapterRun
+from autograder.grading.database import opened
 from autograder.grading.events import words_of_nbgrader
 from autograder.grading.files import forget_graded, source_text, write_graded
-from autograder.grading.gradebook import GradebookWriter, Written, opened
+from autograder.grading.gradebook import GradebookWriter, Written
 from autograder.grading.keys import grading_key
+from autograder.grading.on_cluster import outcomes_on_cluster
+from autograder.grading.one_run import one_run_at_a_time
 from autograder.grading.options import GradeOptions
+from autograder.grading.outcome import Outcome, explain_failure, read
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import ClassResult, StudentResult, overall_status
 from autograder.grading.running import Terms
@@ -20,9 +24,9 @@ from autograder.grading.sandbox import NONE, SandboxError
 from autograder.grading.settling import settled
 from autograder.grading.step import Graded, failed, grade_submission
 from autograder.grading.stock_way import grade_by_stock, warm_kernels_run_here
-from autograder.grading.submissions import HandedIn, Submission, only_student, read_submission
-from autograder.grading.verdicts import quote
+from autograder.grading.submissions import HandedIn, Submission, only_student
 from autograder.grading.workers import Kernels, cores, in_parallel
+from autograder.grading.writing import in_a_sentence, no_room
 
 SECONDS_OF_A_MINUTE = 60
 
@@ -47,15 +51,6 @@ class Tally:
 Progress = Callable[[Tally], None]
 
 
-@dataclass
-class Outcome:
-    """One submission's way through a worker."""
-
-    handed_in: HandedIn
-    key: str
-    graded: Graded
-
-
 def grade_chapter(
     course: Path,
     chapter: str,
@@ -75,10 +70,11 @@ def grade_chapter(
     Raises:
         CourseError: bad input, no sandbox, or a gradebook that cannot be written; what was graded until then stays.
     """
-    run = ClassRun(course.absolute(), chapter, options)
+    course = course.absolute()
+    run = ClassRun(course, chapter, options)
     chosen = only_student(run.submissions(), options.student)
-    with words_of_nbgrader(run.log, run.results.with_suffix(".log")):
-        run.prepare()
+    with in_a_sentence(), one_run_at_a_time(course), words_of_nbgrader(run.log, run.results.with_suffix(".log")):
+        run.begin()
         with run.writing():
             run.grade(chosen, progress or (lambda _: None), pool)
             if options.feedback:
@@ -103,7 +99,7 @@ class ClassRun(ChapterRun):
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the gradebook open; whatever happens, what was graded is in the results at the end."""
-        with self.stock.at_work(), opened(self.stock.open_gradebook) as book:
+        with self.stock.at_work(), opened(self.stock.open_gradebook, self.stock.folder.db_url) as book:
             changes = self.results.with_suffix(".changes.jsonl")
             self.book = GradebookWriter(book, self.chapter, self.stock.config, changes, self.log)
             try:
@@ -137,6 +133,9 @@ class ClassRun(ChapterRun):
         """Yield each submission with what its grading gave."""
         if not due:
             return
+        if self.options.cluster is not None:
+            yield from outcomes_on_cluster(self, due, self.options.cluster)
+            return
         if pool is None and not warm_kernels_run_here():
             yield from self.outcomes_of_stock(due)
             return
@@ -155,7 +154,7 @@ class ClassRun(ChapterRun):
             )
         self.events.write("sandbox", kind=NONE, warning="nbgrader's own kernels, unprotected")
         for submission in due:
-            handed_in = read_submission(submission, self.kit.marked)
+            handed_in = read(submission, self.kit)
             graded = grade_by_stock(self.stock, self.kit, submission, handed_in, self.book, self.cell_seconds)
             yield submission, Outcome(handed_in, self.key(handed_in), graded)
 
@@ -165,13 +164,14 @@ class ClassRun(ChapterRun):
         Raises:
             SandboxError: No kernel can be started, which ends the run.
         """
-        handed_in = HandedIn()
+        handed_in = read(submission, self.kit)
         try:
-            handed_in = read_submission(submission, self.kit.marked)
             graded = self.attempt(kernels, submission.student, handed_in)
         except SandboxError:
             raise
         except Exception as error:
+            if isinstance(error, OSError) and no_room(error):
+                raise  # here, which is not the student's fault
             self.log.exception("Grading %s", submission.student)
             graded = failed(self.kit, explain_failure(error))
         return Outcome(handed_in, self.key(handed_in), graded)
@@ -239,15 +239,14 @@ class ClassRun(ChapterRun):
                 due[name] = page
         if not due:
             return
+        for name in due:
+            self.stock.page(name).unlink(missing_ok=True)  # a page that is there afterwards is a new one
         missing = self.stock.feedback(list(due))
+        if missing:
+            self.book.read(missing[0])  # nbgrader does not tell whether the gradebook has gone away; this does
         for name, page in due.items():
             if name in missing:
                 sentence = "The feedback page could not be written; the log in results/ says why."
                 self.ledger.result.students[name].warnings.append(sentence)
             else:
                 self.ledger.pages[name] = page
-
-
-def explain_failure(error: BaseException) -> str:
-    """Return in one sentence why a submission could not be graded."""
-    return f"The notebook could not be graded: {type(error).__name__}: {quote(str(error))}"

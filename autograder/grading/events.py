@@ -1,5 +1,6 @@
 """The logs of a run: a line of JSON for each event, and nbgrader's own words."""
 
+import contextlib
 import json
 import logging
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from autograder.grading.writing import append
 
 
 class JsonLog:
@@ -18,10 +21,8 @@ class JsonLog:
 
     def write(self, event: str, **fields: Any) -> None:
         """Add one event with the time."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         line = {"time": datetime.now().astimezone().isoformat(timespec="milliseconds"), "event": event, **fields}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        append(self.path, json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def last_event(path: Path, event: str) -> dict[str, Any]:
@@ -48,15 +49,23 @@ def run_log(chapter: str) -> logging.Logger:
     return log
 
 
+class QuietFile(logging.FileHandler):
+    """A log file that does without a line for which there is no room; what matters is told elsewhere."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's own name
+        """Print nothing."""
+
+
 @contextmanager
 def words_of_nbgrader(log: logging.Logger, path: Path) -> Iterator[None]:
     """Keep what is logged in this run in a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+    handler = QuietFile(path, mode="w", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
     log.addHandler(handler)
     try:
         yield
     finally:
         log.removeHandler(handler)
-        handler.close()
+        with contextlib.suppress(OSError):  # no room for the last words
+            handler.close()

@@ -1,6 +1,5 @@
 """The files of a run besides results and gradebook: the instructor's notebook and the graded ones."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from autograder.authoring.instructor import instructor_notebook
 from autograder.authoring.release import write_notebook
 from autograder.course_folder import source_path
 from autograder.grading.submissions import TIMESTAMP, HandedIn, Submission
+from autograder.grading.writing import put
 
 READ_ONLY = 0o444  # as nbgrader leaves graded notebooks
 
@@ -25,18 +25,7 @@ def write_if_new(path: Path, text: str) -> None:
     """Write a file unless it reads so already."""
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
     put(path, text.encode())
-
-
-def put(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Write a file in one step: a reader, or a run after a kill, never meets half of it."""
-    unfinished = path.with_name(f".{path.name}.part")
-    unfinished.unlink(missing_ok=True)
-    unfinished.write_bytes(content)
-    if mode is not None:
-        unfinished.chmod(mode)
-    os.replace(unfinished, path)
 
 
 def write_graded(submission: Submission, notebook: str, handed_in: HandedIn) -> None:
@@ -44,10 +33,8 @@ def write_graded(submission: Submission, notebook: str, handed_in: HandedIn) -> 
     folder = submission.graded.parent
     if folder.is_dir():
         forget(folder, keep=submission.graded.name)
-    folder.mkdir(parents=True, exist_ok=True)
     files = handed_in.files | ({TIMESTAMP: handed_in.stamp} if handed_in.stamp else {})
     for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         put(folder / name, content, READ_ONLY)
     put(submission.graded, notebook.encode(), READ_ONLY)
 

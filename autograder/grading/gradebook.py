@@ -6,7 +6,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -23,14 +22,15 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.preprocessors import AssignLatePenalties
-from sqlalchemy import event, select
-from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
+from sqlalchemy import select
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from traitlets.config import Config
 
 from autograder.errors import CourseError
+from autograder.grading.database import be_patient, words
 from autograder.grading.verdicts import Score
+from autograder.grading.writing import append
 
-BUSY_MILLISECONDS = 30_000  # how long SQLite waits while another program, formgrader for one, writes
 TRIES = 4
 SECONDS_BETWEEN_TRIES = 1.0
 Result = TypeVar("Result")
@@ -138,12 +138,12 @@ class GradebookWriter:
             except OperationalError as error:
                 self.db.rollback()
                 if attempt == TRIES:
-                    raise CourseError(f"The gradebook cannot be written: {error.orig}; run it again.") from error
-                self.log.warning("The gradebook is busy (%s); trying again.", error.orig)
+                    raise CourseError(f"The gradebook cannot be used: {words(error)}; run it again.") from error
+                self.log.warning("The gradebook does not answer (%s); trying again.", words(error))
                 time.sleep(SECONDS_BETWEEN_TRIES)
             except SQLAlchemyError as error:
                 self.db.rollback()
-                raise CourseError(f"The gradebook does not fit {self.chapter}: {error}") from error
+                raise CourseError(f"The gradebook does not fit {self.chapter}: {words(error)}.") from error
             except BaseException:
                 self.db.rollback()
                 raise
@@ -228,8 +228,7 @@ class GradebookWriter:
         """Append the changes to their file before they are committed: a line too many, never one too few."""
         if lines and lines != self._noted:
             now = datetime.now().astimezone().isoformat(timespec="seconds")
-            with self.changes.open("a", encoding="utf-8") as file:
-                file.writelines(f'{{"time": "{now}", {line[1:]}\n' for line in lines)
+            append(self.changes, "".join(f'{{"time": "{now}", {line[1:]}\n' for line in lines))
             self._noted = lines
 
     def _read(self, submission: SubmittedAssignment, submitted: SubmittedNotebook) -> Written:
@@ -245,33 +244,3 @@ def points_of(row: Any) -> float:
     """Return the points that stand: a person's before the automatic ones, and extra credit."""
     points = row.auto_score if row.manual_score is None else row.manual_score
     return 0.0 if points is None else float(points) + float(row.extra_credit or 0.0)
-
-
-def be_patient(gradebook: Gradebook) -> None:
-    """Let SQLite wait for other programs longer than its five seconds."""
-    if gradebook.engine.dialect.name != "sqlite":
-        return
-
-    @event.listens_for(gradebook.engine, "connect")
-    def set_timeout(connection: Any, _: Any) -> None:
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-
-    gradebook.db.remove()
-    gradebook.engine.dispose()  # connections made before this do not know it
-
-
-@contextmanager
-def opened(open_book: Callable[[], Gradebook]) -> Iterator[Gradebook]:
-    """Open the gradebook for a run.
-
-    Raises:
-        CourseError: It cannot be opened, or is no gradebook.
-    """
-    try:
-        book = open_book()
-    except DatabaseError as error:
-        raise CourseError(f"The gradebook cannot be opened: {error.orig}.") from error
-    try:
-        yield book
-    finally:
-        book.close()

@@ -1,8 +1,8 @@
 """The gradebook: written at once or not at all, a person's work kept, every change noted."""
 
+import contextlib
 import json
 import logging
-import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -10,39 +10,84 @@ from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
+from sqlalchemy import Connection, create_engine
 
 from autograder.build import build_all
 from autograder.errors import CourseError
-from autograder.grading import gradebook as module
-from autograder.grading.gradebook import GradebookWriter, opened
+from autograder.grading import database
+from autograder.grading import gradebook as writing_module
+from autograder.grading.database import opened
+from autograder.grading.files import source_text, write_if_new
+from autograder.grading.gradebook import GradebookWriter
+from autograder.grading.private_postgres import PrivatePostgres
 from autograder.grading.stock import StockCourse
 from autograder.grading.tiny_course import CHAPTER, make_tiny_course
 
 FULL = {"double-test": 1.0, "double-hidden-test": 2.0, "triple-test": 1.0, "triple-hidden-test": 2.0}
 DUE = datetime(2026, 2, 1, 22, 0)
 CELLS = len(FULL) + 1
+MOST_THAT_FIT = 200
 
 
 @pytest.fixture(scope="module")
-def registered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a course whose gradebook knows the chapter."""
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a course whose instructor's notebook is made."""
     course = make_tiny_course(tmp_path_factory.mktemp("book") / "course")
     build_all(course)
-    from autograder.grading.files import source_text, write_if_new
-
     stock = StockCourse(course, CHAPTER, logging.getLogger("test"))
     write_if_new(stock.source, source_text(course, CHAPTER, stock.source))
-    stock.register()
-    stock.set_due_date(DUE)
     return course
 
 
-@pytest.fixture
-def stock(registered: Path, tmp_path: Path) -> StockCourse:
+def register(course: Path, database: str | None = None) -> None:
+    """Let a gradebook know the chapter and when it is due."""
+    stock = StockCourse(course, CHAPTER, logging.getLogger("test"), database)
+    stock.register()
+    stock.set_due_date(DUE)
+
+
+@pytest.fixture(scope="module")
+def registered(course: Path) -> Path:
+    """Return a SQLite gradebook that knows the chapter."""
+    register(course)
+    return course / "gradebook.db"
+
+
+@pytest.fixture(scope="module")
+def registered_in_postgres(course: Path, postgres: PrivatePostgres) -> str:
+    """Return the name of a database in PostgreSQL that knows the chapter."""
+    name = postgres.new_database()
+    register(course, postgres.url(name))
+    return name
+
+
+def copied(registered: Path, folder: Path) -> str:
+    """Copy a SQLite gradebook into a folder; return its URL there."""
+    (folder / "gradebook.db").write_bytes(registered.read_bytes())
+    return "sqlite:///gradebook.db"
+
+
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def stock(request: pytest.FixtureRequest, course: Path, tmp_path: Path) -> StockCourse:
     """Return nbgrader's view of a course with a gradebook of its own."""
-    (tmp_path / "gradebook.db").write_bytes((registered / "gradebook.db").read_bytes())
-    (tmp_path / "nbgrader_config.py").write_bytes((registered / "nbgrader_config.py").read_bytes())
-    return StockCourse(tmp_path, CHAPTER, logging.getLogger("test"))
+    if request.param == "SQLite":
+        url = copied(request.getfixturevalue("registered"), tmp_path)
+    else:
+        server: PrivatePostgres = request.getfixturevalue("postgres")
+        url = server.url(server.new_database(request.getfixturevalue("registered_in_postgres")))
+    (tmp_path / "nbgrader_config.py").write_bytes((course / "nbgrader_config.py").read_bytes())
+    return StockCourse(tmp_path, CHAPTER, logging.getLogger("test"), url)
+
+
+@contextlib.contextmanager
+def held(stock: StockCourse) -> Iterator[Connection]:
+    """Hold the gradebook as a program does that writes for long."""
+    engine = create_engine(stock.folder.db_url)
+    sqlite = engine.dialect.name == "sqlite"
+    with engine.connect() as other:
+        other.exec_driver_sql("BEGIN IMMEDIATE" if sqlite else "LOCK TABLE grade IN ACCESS EXCLUSIVE MODE")
+        yield other
+    engine.dispose()
 
 
 @pytest.fixture
@@ -129,32 +174,24 @@ def test_an_error_on_the_way_leaves_nothing_half_written(
     assert stock.scores("new") == {}
 
 
-def test_a_locked_gradebook_is_waited_for(
-    book: GradebookWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = sqlite3.connect(tmp_path / "gradebook.db", isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")
-    timer = threading.Timer(0.5, lambda: other.execute("COMMIT"))
-    timer.start()
-    assert book.record("ada", FULL, []).scores["double-test"].points == 1.0
-    timer.join()
-    other.close()
+def test_a_locked_gradebook_is_waited_for(book: GradebookWriter, stock: StockCourse) -> None:
+    with held(stock) as other:
+        timer = threading.Timer(0.5, other.commit)
+        timer.start()
+        assert book.record("ada", FULL, []).scores["double-test"].points == 1.0
+        timer.join()
 
 
 def test_a_gradebook_that_stays_locked_is_told_in_a_sentence(
     stock: StockCourse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BUSY_MILLISECONDS", 10)
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_TRIES", 0.01)
-    other = sqlite3.connect(tmp_path / "gradebook.db", isolation_level=None)
+    monkeypatch.setattr(database, "BUSY_MILLISECONDS", 10)
+    monkeypatch.setattr(writing_module, "SECONDS_BETWEEN_TRIES", 0.01)
     with stock.at_work(), opened(stock.open_gradebook) as gradebook:
         book = GradebookWriter(gradebook, CHAPTER, stock.config, tmp_path / "changes.jsonl", stock.log)
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(CourseError, match="database is locked"):
+        with held(stock), pytest.raises(CourseError, match=r"cannot be used: (database is locked|canceling statement)"):
             book.record("ada", FULL, [])
-        other.execute("COMMIT")
         assert book.record("ada", FULL, []).scores["double-test"].points == 1.0
-    other.close()
 
 
 def test_a_file_that_is_no_gradebook_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -164,3 +201,24 @@ def test_a_file_that_is_no_gradebook_is_refused_in_a_sentence(tmp_path: Path) ->
         opened(lambda: Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}")),
     ):
         pass
+
+
+def test_a_gradebook_without_room_is_told_and_holds_whole_submissions(
+    course: Path, registered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing_module, "SECONDS_BETWEEN_TRIES", 0.01)
+    (tmp_path / "nbgrader_config.py").write_bytes((course / "nbgrader_config.py").read_bytes())
+    stock = StockCourse(tmp_path, CHAPTER, logging.getLogger("test"), copied(registered, tmp_path))
+    with stock.at_work(), opened(stock.open_gradebook) as gradebook:
+        book = GradebookWriter(gradebook, CHAPTER, stock.config, tmp_path / "changes.jsonl", stock.log)
+        link = gradebook.db.connection().exec_driver_sql
+        pages = link("PRAGMA page_count").scalar()
+        link(f"PRAGMA max_page_count = {pages + 2}")
+        recorded: list[str] = []
+        with pytest.raises(CourseError, match="cannot be used: database or disk is full; run it again"):
+            for number in range(MOST_THAT_FIT):
+                book.record(f"student {number}", FULL, [])
+                recorded.append(f"student {number}")
+        assert recorded
+        assert all(len(stock.scores(student)) == CELLS for student in recorded)
+        assert stock.scores(f"student {len(recorded)}") == {}

@@ -54,7 +54,7 @@ class JudgeProcess:
         reply = json.loads(data)
         if "error" in reply:
             raise LookupError(reply["error"])
-        return Judged(Verdict(**reply["verdict"]), reply["answered"], Heard(**reply["heard"]))
+        return Judged(Verdict(**reply["verdict"]), reply["answered"], Heard(**reply["heard"]), reply["timed_out"])
 
     def close(self) -> None:
         """End it."""

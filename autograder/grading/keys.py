@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import platform
 import secrets
-import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +17,7 @@ from autograder.checking import LARGEST_SEED
 
 SEED_KEY = Path("build") / ".seed-key"
 SECRET_BYTES = 32
+SHOWN_OF_A_KEY = 16
 OWNER_ONLY = 0o600
 OUR_PACKAGES = ("autograder", "course_lib")
 NO_PART_IN_GRADING = ("authoring", "browser", "commands", "reports")  # what authoring makes is in the source notebook
@@ -51,9 +52,19 @@ def course_secret(course: Path, seed: int | None = None, make: bool = True) -> b
     return path.read_bytes()
 
 
-def seed_for(secret: bytes, student: str, chapter: str, exercise: str) -> int:
-    """Return a student's own seed for an exercise: HMAC-SHA256 of the three names, below `LARGEST_SEED`."""
-    digest = hmac.new(secret, _joined([student, chapter, exercise]), hashlib.sha256).digest()
+def seed_for(secret: bytes, student: str, chapter: str, exercise: str, work: str = "") -> int:
+    """Return a student's own seed for an exercise: HMAC-SHA256 of the names, below `LARGEST_SEED`.
+
+    Args:
+        secret: The course's secret.
+        student: Whose seed it is.
+        chapter: The chapter's name.
+        exercise: The exercise's name.
+        work: A key of what was handed in. With it the same work meets the same inputs whenever it is graded, and
+            changed work meets new ones, so nobody can write down the answers to inputs that a message named.
+    """
+    names = [student, chapter, exercise, *([work] if work else [])]
+    digest = hmac.new(secret, _joined(names), hashlib.sha256).digest()
     return int.from_bytes(digest) % LARGEST_SEED
 
 
@@ -71,20 +82,26 @@ def _joined(names: Iterable[str]) -> bytes:
 
 
 @cache
-def environment_key() -> str:
-    """Return one key of the versions of Python and the libraries, and of this course's own code."""
-    parts = [sys.version.encode()]
+def environment() -> dict[str, str]:
+    """Return the versions of Python and the libraries, and of this course's own code, all that a grade depends on."""
+    found = {"Python": ".".join(platform.python_version_tuple()[:2])}
     for name in LIBRARIES:
         try:
-            parts.append(f"{name} {version(name)}".encode())
+            found[name] = version(name)
         except PackageNotFoundError:
-            parts.append(f"no {name}".encode())
+            found[name] = "none"
     for package in OUR_PACKAGES:
-        spec = find_spec(package)
+        spec, parts = find_spec(package), []
         for folder in (spec.submodule_search_locations if spec else None) or ():
             for path in grading_code(Path(folder)):
                 parts += [path.relative_to(folder).as_posix().encode(), path.read_bytes()]
-    return grading_key(*parts)
+        found[package] = grading_key(*parts)[:SHOWN_OF_A_KEY]
+    return found
+
+
+def environment_key() -> str:
+    """Return one key of the environment."""
+    return grading_key(*(f"{name} {value}".encode() for name, value in environment().items()))
 
 
 def grading_code(package: Path) -> list[Path]:

@@ -3,7 +3,15 @@
 from pathlib import Path
 
 from autograder.checking import LARGEST_SEED
-from autograder.grading.keys import SEED_KEY, course_secret, environment_key, grading_code, grading_key, seed_for
+from autograder.grading.keys import (
+    SEED_KEY,
+    course_secret,
+    environment,
+    environment_key,
+    grading_code,
+    grading_key,
+    seed_for,
+)
 
 STUDENTS = 200
 
@@ -25,6 +33,8 @@ def test_seeds_differ_by_student_chapter_exercise_and_secret() -> None:
     names = [("ada", "01", "f"), ("bea", "01", "f"), ("ada", "02", "f"), ("ada", "01", "g"), ("a", "da01", "f")]
     seeds = [seed_for(b"k", *triple) for triple in names] + [seed_for(b"l", "ada", "01", "f")]
     assert len(set(seeds)) == len(seeds)
+    works = {seed_for(b"k", "ada", "01", "f", work) for work in ("", "first", "second")}
+    assert len(works) == 3
     many = {seed_for(b"k", str(student), "01", "f") for student in range(STUDENTS)}
     assert len(many) > 0.95 * STUDENTS
     assert all(0 <= seed < LARGEST_SEED for seed in many)
@@ -36,7 +46,9 @@ def test_parts_of_a_key_do_not_run_into_each_other() -> None:
 
 
 def test_the_environment_has_one_key() -> None:
-    assert environment_key() == environment_key.__wrapped__()
+    assert environment() == environment.__wrapped__()
+    assert {"Python", "torch", "autograder", "course_lib"} <= environment().keys()
+    assert environment_key() == environment_key()
 
 
 def test_code_that_grades_counts_and_reports_and_tests_do_not() -> None:

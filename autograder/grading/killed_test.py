@@ -1,8 +1,11 @@
 """A run that is killed at any moment, and a second run, end where an undisturbed run would."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import sqlite3
@@ -11,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -27,6 +31,7 @@ from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
 pytestmark = pytest.mark.slow
 STUDENTS = ("ada", "bea", "cem", "dov")
 SEED = 5
+RANDOM_KILLS = 12
 QUERY = (
     "SELECT s.student_id, s.timestamp, b.name, g.auto_score, g.manual_score, g.needs_manual_grade FROM grade g "
     "JOIN base_cell b ON b.id = g.cell_id JOIN submitted_notebook n ON n.id = g.notebook_id "
@@ -69,6 +74,82 @@ engine.grade_chapter(Path(sys.argv[1]), "01_tiny", GradeOptions(seed=5, workers=
 """
 
 
+KILLERS = """
+import itertools, json, os, signal, sys, traceback
+from pathlib import Path
+import zmq
+from autograder.grading import chapter_run, engine
+from autograder.grading.options import GradeOptions
+from autograder.grading.pool import KernelPool
+
+chapter_run.environment_key = lambda: "the same"
+OURS = ("autograder/grading/", "sqlalchemy/orm/session", "sqlalchemy/engine/default")
+
+def grade(course, moment):
+    count = 0
+
+    def look(frame, event, argument):
+        nonlocal count
+        if any(part in frame.f_code.co_filename for part in OURS):
+            count += 1
+            if count == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(look)  # in this thread alone, which is the only one that writes
+    engine.grade_chapter(Path(course), "01_tiny", GradeOptions(seed=5, workers=2), pool=pool)
+    sys.setprofile(None)
+    return count
+
+with KernelPool() as pool:
+    print(json.dumps("ready"), flush=True)
+    for number, line in enumerate(sys.stdin, 1):
+        course, moment = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            old, pool.context = pool.context, zmq.Context()
+            pool._numbers = itertools.count(1000 * number)
+            code = 1
+            try:
+                print(json.dumps(grade(course, moment)), flush=True)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        if status:
+            print(json.dumps(-status), flush=True)
+"""
+
+
+class Killers:
+    """A process that grades in forks of itself, each of which kills itself at a given moment."""
+
+    def __enter__(self) -> Killers:
+        """Start it."""
+        command = [sys.executable, "-c", KILLERS]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self.answer() == "ready"
+        return self
+
+    def answer(self) -> Any:
+        """Read a line."""
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def run(self, course: Path, moment: int) -> int:
+        """Grade until a moment, counted in steps of the engine; return how many there were, or minus the signal."""
+        assert self.process.stdin is not None
+        print(json.dumps([str(course), moment]), file=self.process.stdin, flush=True)
+        return self.answer()
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self.process.communicate()
+
+
 def state(course: Path) -> dict:
     """Return all that a run leaves: grades, results without seconds, graded notebooks and pages."""
     with contextlib.closing(sqlite3.connect(course / "gradebook.db")) as database:
@@ -91,10 +172,9 @@ def same_environment() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory, warm_pool: KernelPool) -> Path:
-    """Return a course that was graded once, and into which two students handed in again, one of them rubbish."""
-    course = make_tiny_course(tmp_path_factory.mktemp("killed") / "course")
+def class_that_handed_in_again(course: Path, warm_pool: KernelPool) -> Path:
+    """Make a course that was graded once, and into which two students handed in again, one of them rubbish."""
+    make_tiny_course(course)
     (course / "build").mkdir(exist_ok=True)
     for student in STUDENTS:
         path = course / "submitted" / student / CHAPTER / f"{CHAPTER}.ipynb"
@@ -110,12 +190,39 @@ def course(tmp_path_factory: pytest.TempPathFactory, warm_pool: KernelPool) -> P
 
 
 @pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory, warm_pool: KernelPool) -> Path:
+    """Return a course with something to grade again."""
+    return class_that_handed_in_again(tmp_path_factory.mktemp("killed") / "course", warm_pool)
+
+
+@pytest.fixture(scope="module")
 def undisturbed(course: Path, tmp_path_factory: pytest.TempPathFactory, warm_pool: KernelPool) -> dict:
     """Return where an undisturbed run ends."""
     copy = tmp_path_factory.mktemp("undisturbed") / "course"
     shutil.copytree(course, copy)
     grade_chapter(copy, CHAPTER, GradeOptions(seed=SEED), pool=warm_pool)
     return state(copy)
+
+
+def test_a_second_run_ends_where_an_undisturbed_one_does_whatever_the_moment(
+    course: Path, undisturbed: dict, tmp_path: Path, warm_pool: KernelPool
+) -> None:
+    draw = random.Random(SEED)
+    killed = 0
+    with Killers() as killers:
+        shutil.copytree(course, tmp_path / "whole")
+        moments = killers.run(tmp_path / "whole", 0)
+        assert state(tmp_path / "whole") == undisturbed
+        for number in range(RANDOM_KILLS):
+            copy = tmp_path / str(number)
+            shutil.copytree(course, copy)
+            moment = draw.randrange(moments)
+            ended = killers.run(copy, moment + 1)
+            assert ended == -signal.SIGKILL or ended > 0  # at times a run has fewer steps than the first one
+            killed += ended < 0
+            grade_chapter(copy, CHAPTER, GradeOptions(seed=SEED), pool=warm_pool)
+            assert state(copy) == undisturbed, f"killed at moment {moment} of {moments}"
+    assert killed > 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ submission was graded, and `.CHAPTER.journal.jsonl` the submissions since both w
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from autograder.grading.results import (
     student_from,
     write_results,
 )
+from autograder.grading.writing import append, put
 
 SECONDS_BETWEEN_FILES = 5.0
 
@@ -67,9 +67,7 @@ class Ledger:
             result: The result.
         """
         entry = {"student": student, "key": key, "result": asdict(result)}
-        self.journal_path.parent.mkdir(parents=True, exist_ok=True)
-        with self.journal_path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        append(self.journal_path, json.dumps(entry, ensure_ascii=False) + "\n")
         self.result.students[student], self.keys[student] = result, key
         if self.clock() - self._written > SECONDS_BETWEEN_FILES:
             self.write()
@@ -87,9 +85,7 @@ class Ledger:
         """Write results and keys; only then may the journal go."""
         write_results(self.course, self.result)
         content = {"registered": self.registered, "keys": self.keys, "pages": self.pages}
-        unfinished = self.keys_path.with_suffix(".json.part")
-        unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(unfinished, self.keys_path)
+        put(self.keys_path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
         self.journal_path.unlink(missing_ok=True)
         self._written = self.clock()
 

@@ -19,6 +19,8 @@ class GradeOptions:
         memory: Megabytes of memory for one notebook; None for the usual limit.
         sandbox: `auto`, `namespaces`, `landlock` or `none`.
         seed: A number that the students' seeds are made from, in place of the course's secret.
+        database: The gradebook's URL, SQLite or PostgreSQL; None for what nbgrader_config.py says.
+        cluster: The address of a Dask scheduler whose workers grade; None for this machine.
     """
 
     student: str | None = None
@@ -30,3 +32,5 @@ class GradeOptions:
     memory: int | None = None
     sandbox: str = AUTO
     seed: int | None = None
+    database: str | None = None
+    cluster: str | None = None

@@ -57,11 +57,13 @@ class Judged:
         verdict: What the check found.
         answered: Whether the student's process gave proper answers; if not, the verdict's message says why.
         heard: What the solution printed and warned of.
+        timed_out: Whether the solution did not return in time.
     """
 
     verdict: Verdict
     answered: bool = True
     heard: Heard = field(default_factory=Heard)
+    timed_out: bool = False
 
 
 def send_frame(link: socket.socket, data: bytes) -> None:
@@ -158,6 +160,7 @@ class RemoteRunner:
         """
         self.link, self.exercise, self.solution, self.seconds = link, exercise, solution, seconds
         self.heard = Heard()
+        self.timed_out = False
 
     def __call__(self, program: Program) -> Run:
         """Have one program run.
@@ -188,6 +191,7 @@ class RemoteRunner:
             return decode(receive_frame(self.link, deadline))
         except TimeoutError:
             self.hang_up()
+            self.timed_out = True
             raise TimeIsUp from None
         except CodecError as error:
             raise NoAnswer(f"it sent a malformed message ({error})") from None
@@ -206,6 +210,7 @@ class RemoteRunner:
 
     def _problem(self, problem: str, about: str) -> BaseException:
         if problem == "time":
+            self.timed_out = True
             return TimeIsUp()
         if problem == "forbidden":
             return Forbidden(about)
@@ -256,7 +261,7 @@ def verdict_for(exercise_name: str, remote: RemoteRunner, hidden: bool, seed: in
         verdict = Verdict(False, exercise_name, None, None, message, seed)
     if len(verdict.message) > LONGEST_MESSAGE:
         verdict = Verdict(**{**asdict(verdict), "message": verdict.message[:LONGEST_MESSAGE] + " …"})
-    return Judged(verdict, answered, remote.heard)
+    return Judged(verdict, answered, remote.heard, remote.timed_out)
 
 
 def judge_requests(channel: socket.socket) -> None:

@@ -6,12 +6,12 @@ of it could not be graded), `failed` (none of it could be; `warnings` or `messag
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from autograder.errors import CourseError
+from autograder.grading.writing import put
 
 Status = Literal["graded", "partly", "failed", "needs_manual"]
 
@@ -80,10 +80,7 @@ def results_path(course: Path, chapter: str) -> Path:
 def write_results(course: Path, result: ClassResult) -> Path:
     """Write the results in one step, so that a reader never meets half a file."""
     path = results_path(course, result.chapter)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".json.part")
-    unfinished.write_text(json.dumps(asdict(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(unfinished, path)
+    put(path, (json.dumps(asdict(result), indent=2, ensure_ascii=False) + "\n").encode("utf-8"))
     return path
 
 

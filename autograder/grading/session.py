@@ -66,6 +66,8 @@ WHY_IT_ENDED = {
     "time": "the notebook used up its time",
     "cpu": "it used up its processor time",
     "closed": "it was stopped",
+    "deaf": "it went on when it was interrupted, and had to be ended",
+    "message": "it sent a larger output than any that is taken",
 }
 
 
@@ -161,7 +163,7 @@ class KernelSession:
                 if outputs.replied:
                     return status
                 if status is not None:
-                    self.kill()
+                    self.kill("deaf")
                     return status
                 status, deadline = "timeout", now + SECONDS_TO_STOP
                 self.interrupt()
@@ -190,7 +192,7 @@ class KernelSession:
             return True
         if any(monitor in ready for monitor in self._monitors) and self.process.wait(SECONDS_FOR_STRAGGLERS) is None:
             outputs.too_long = True  # the kernel lives, but a message was larger than any that is taken
-            self.kill()
+            self.kill("message")
         return self.process.connection.fileno() not in ready or self.alive
 
     def _parse(self, frames: list[bytes]) -> dict[str, Any]:
@@ -281,10 +283,11 @@ class KernelSession:
         """Raise KeyboardInterrupt in the running cell."""
         self.process.send_signal(signal.SIGINT)
 
-    def kill(self) -> None:
-        """End the kernel and all that it started."""
-        self.process.close(seconds=SECONDS_TO_STOP)
-        self.end = self.process.end
+    def kill(self, why: str = "closed") -> None:
+        """End the kernel and all that it started, for a reason of `WHY_IT_ENDED`, unless it has ended before."""
+        if self.alive:
+            self.process.close(seconds=SECONDS_TO_STOP)
+            self.end = End(-signal.SIGKILL, why)
 
     def close(self) -> None:
         """End the kernel without waiting, and let its sockets go."""

@@ -109,7 +109,15 @@ def test_a_loop_that_ignores_interrupts_is_killed(walled_pool: KernelPool, tmp_p
         assert kernel.execute(DEAF_LOOP, timeout=0.5).status == "timeout"
         assert not kernel.alive
         assert kernel.execute("1").status == "died"
-        assert kernel.why_it_ended
+        assert kernel.why_it_ended == "it went on when it was interrupted, and had to be ended"
+
+
+def test_a_notebook_may_import_what_lies_beside_it(walled_pool: KernelPool, tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("six = 6")
+    with walled_pool.kernel(tmp_path) as kernel:
+        assert kernel.execute("import helper; helper.six * 7").outputs[0].data["text/plain"] == "42"
+        kernel.execute("import pathlib; pathlib.Path('later.py').write_text('seven = 7')")
+        assert kernel.execute("import later; later.seven").outputs[0].data["text/plain"] == "7"
 
 
 def test_a_process_that_ends_itself_is_noticed(walled_pool: KernelPool, tmp_path: Path) -> None:

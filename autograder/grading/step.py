@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from nbgrader.preprocessors import LimitOutput
 from nbgrader.utils import compute_checksum
 
 from autograder.grading.cells import GradedCell, grade_id
-from autograder.grading.keys import seed_for
+from autograder.grading.keys import grading_key
 from autograder.grading.kit import ChapterKit
 from autograder.grading.overwriting import overwrite_cells
 from autograder.grading.reading import UnreadableError, read_notebook
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from autograder.grading.session import KernelSession
 
 AUTOGRADE = {"NBGRADER_EXECUTION": "autograde"}  # what nbgrader tells a notebook that it grades
-FIND_FILES = "import sys; sys.path.insert(0, '')"  # a notebook may import what lies beside it
 MILLISECOND_DIGITS = 3
 
 
@@ -81,6 +81,7 @@ def grade_submission(
         SandboxError: No kernel could be started, which is not the student's fault.
     """
     clock = Clock()
+    terms = replace(terms, work=work_key(data, files or {}))
     try:
         notebook, repairs = read_notebook(data, f"{kit.chapter}.ipynb")
     except UnreadableError as error:
@@ -91,10 +92,8 @@ def grade_submission(
     clock.lap("read")
     with tempfile.TemporaryDirectory(dir=pool.folder, ignore_cleanup_errors=True) as work:
         put_files(Path(work), files or {})
-        seed = seed_for(terms.secret, terms.student, kit.chapter, "")
+        seed = terms.seed(kit.chapter, "")
         with pool.kernel(work, terms.limits, seed, AUTOGRADE) as kernel:
-            if files:
-                kernel.execute(FIND_FILES, terms.cell_seconds)
             clock.lap("kernel")
             run = NotebookRun(kernel, notebook, kit, terms)
             run.run()
@@ -111,6 +110,11 @@ def grade_submission(
     clock.lap("finish")
     graded.seconds = clock.seconds
     return graded
+
+
+def work_key(data: bytes, files: Mapping[str, bytes]) -> str:
+    """Return a key of what was handed in."""
+    return grading_key(data, *(part for name in sorted(files) for part in (os.fsencode(name), files[name])))
 
 
 class Clock:

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -14,7 +15,6 @@ from autograder.build import answered_notebook
 from autograder.grading.cells import gives_points, grade_id
 from autograder.grading.checked_course import CHAPTER, FIRST, POINTS, RIGHT, SECOND, make_checked_course
 from autograder.grading.files import source_text
-from autograder.grading.keys import seed_for
 from autograder.grading.kit import ChapterKit, chapter_kit
 from autograder.grading.limits import Limits
 from autograder.grading.pool import KernelPool
@@ -100,10 +100,19 @@ def test_the_graded_notebook_tells_stock_tools_the_same_points(grade: Callable) 
     assert graded.result.exercises[SECOND].misconception == "variance_instead_of_deviation"
 
 
-def test_the_seed_is_the_students_own(grade: Callable) -> None:
+def test_the_seed_is_the_students_own_and_new_for_other_work(
+    course: Path, grade: Callable, kit: ChapterKit, warm_pool: KernelPool
+) -> None:
+    def data(answers: dict[str, str]) -> bytes:
+        return json.dumps(answered_notebook(course, CHAPTER, answers)).encode()
+
     seed = grade(RIGHT).result.exercises[FIRST].seed
-    assert seed == seed_for(b"secret", "ada", CHAPTER, FIRST)
-    assert seed != seed_for(b"secret", "bea", CHAPTER, FIRST)
+    assert seed == grade(RIGHT).result.exercises[FIRST].seed
+    others = [
+        grade_submission(data(RIGHT), kit, warm_pool, replace(TERMS, student="bea")),
+        grade_submission(data(RIGHT | {SECOND: "pass"}), kit, warm_pool, TERMS),
+    ]
+    assert len({seed, *(other.result.exercises[FIRST].seed for other in others)}) == 3
 
 
 def test_two_gradings_differ_in_nothing_but_seconds(grade: Callable) -> None:

@@ -20,7 +20,7 @@ from nbgrader.preprocessors import Execute
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.errors import CourseError
-from autograder.grading.gradebook import opened
+from autograder.grading.database import database_url, opened, refuse_foreign
 from autograder.grading.verdicts import Score
 
 CONFIGURATION = "nbgrader_config.py"
@@ -74,10 +74,20 @@ class AutogradeOne(NamedStudents, Autograde):
 class StockCourse:
     """nbgrader on one chapter of one course folder."""
 
-    def __init__(self, course: Path, chapter: str, log: logging.Logger):
-        """Read the folder's nbgrader_config.py; nothing of the user's own nbgrader settings is read."""
+    def __init__(self, course: Path, chapter: str, log: logging.Logger, database: str | None = None):
+        """Read the folder's nbgrader_config.py; nothing of the user's own nbgrader settings is read.
+
+        Args:
+            course: The course's folder.
+            chapter: The chapter, which is assignment and notebook at once.
+            log: Where nbgrader's words go.
+            database: The gradebook's URL, in place of the configured one.
+        """
         self.course, self.chapter, self.log = course, chapter, log
         self.config = load_configuration(course)
+        configured = database or self.config.CourseDirectory.get("db_url")
+        if configured:
+            self.config.CourseDirectory.db_url = database_url(str(configured), course)
         # A kernel tells every run on stderr that it listens on this machine in plain text; errors it still tells.
         self.config.Execute.extra_arguments = [*self.config.Execute.get("extra_arguments", []), "--log-level=ERROR"]
         self.folder = self.course_directory("*")
@@ -103,11 +113,12 @@ class StockCourse:
     @contextmanager
     def gradebook(self) -> Iterator[Gradebook]:
         """Open the gradebook for a moment."""
-        with self.at_work(), opened(self.open_gradebook) as gradebook:
+        with self.at_work(), opened(self.open_gradebook, self.folder.db_url) as gradebook:
             yield gradebook
 
     def open_gradebook(self) -> Gradebook:
         """Open the gradebook, made first where there is none; `at_work` must be around this."""
+        refuse_foreign(self.folder.db_url, self.folder.course_id)
         return Gradebook(self.folder.db_url, self.folder.course_id)
 
     def is_registered(self) -> bool:

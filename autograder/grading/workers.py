@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any, TypeVar
 
 from autograder.grading.pool import KernelPool
@@ -72,7 +73,8 @@ def in_parallel(
     """
     with ThreadPoolExecutor(workers, thread_name_prefix="grade") as executor:
         try:
-            yield from through(executor, work, jobs, WAITING_PER_WORKER * workers)
+            for job, future in through(partial(executor.submit, work), jobs, lambda: WAITING_PER_WORKER * workers):
+                yield job, future.result()
         except BaseException:
             stop()
             executor.shutdown(cancel_futures=True)
@@ -80,18 +82,34 @@ def in_parallel(
 
 
 def through(
-    executor: Executor, work: Callable[[Job], Outcome], jobs: Iterable[Job], most: int
-) -> Iterator[tuple[Job, Outcome]]:
-    """Run jobs through an executor, with at most so many submitted at a time."""
+    submit: Callable[[Job], Future[Outcome]],
+    jobs: Iterable[Job],
+    most: Callable[[], int],
+    idle: Callable[[], None] | None = None,
+    patience: float | None = None,
+) -> Iterator[tuple[Job, Future[Outcome]]]:
+    """Yield each job with its future when that is done.
+
+    Args:
+        submit: Hands one job to an executor.
+        jobs: What is to be done; a job is taken when there is room for it.
+        most: Tells how many may be under way or waiting at the moment.
+        idle: Called when nothing was finished for a while; it may raise.
+        patience: Seconds of this while.
+    """
     waiting: dict[Future[Outcome], Job] = {}
-    todo = iter(jobs)
+    todo, more = iter(jobs), True
     while True:
-        for job in todo:
-            waiting[executor.submit(work, job)] = job
-            if len(waiting) >= most:
+        while more and len(waiting) < most():
+            for job in todo:
+                waiting[submit(job)] = job
                 break
+            else:
+                more = False
         if not waiting:
             return
-        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        done, _ = wait(waiting, patience, FIRST_COMPLETED)
+        if not done and idle is not None:
+            idle()
         for future in done:
-            yield waiting.pop(future), future.result()
+            yield waiting.pop(future), future

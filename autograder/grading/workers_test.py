@@ -1,12 +1,14 @@
 """Jobs in parallel: all are done, few wait, and an early end stops the rest."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from autograder.grading.pool import KernelPool
-from autograder.grading.workers import WAITING_PER_WORKER, Kernels, in_parallel
+from autograder.grading.workers import WAITING_PER_WORKER, Kernels, in_parallel, through
 
 PATIENCE = 60.0
 
@@ -61,3 +63,26 @@ def test_ctrl_c_ends_kernels_that_run_without_end(warm_pool: KernelPool, tmp_pat
             raise KeyboardInterrupt
     with kernels.kernel(tmp_path) as late:
         assert late.execute("1").status == "died"
+
+
+def test_while_nothing_is_finished_somebody_may_look_after_it() -> None:
+    gate = threading.Event()
+
+    def look() -> None:
+        looks.append(True)
+        if len(looks) == 2:
+            raise RuntimeError("nobody works")
+
+    looks: list[bool] = []
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(RuntimeError, match="nobody works"):
+            list(through(lambda job: executor.submit(gate.wait, PATIENCE), range(3), lambda: 1, look, 0.01))
+        gate.set()
+
+
+def test_room_may_grow_while_jobs_are_done() -> None:
+    waiting: list[int] = []
+    rooms = iter([1, 1, 2, 3] + [4] * 100)
+    with ThreadPoolExecutor(1) as executor:
+        done = [job for job, _ in through(partial(executor.submit, waiting.append), range(20), lambda: next(rooms))]
+    assert sorted(done) == sorted(waiting) == list(range(20))

@@ -229,6 +229,7 @@ def _become_kernel(request: dict[str, Any], room: Room, connection: socket.socke
     config.HistoryManager.enabled = False
     config.IPKernelApp.log_level = "CRITICAL"
     config.IPKernelApp.parent_handle = 0  # its own watch over the parent takes process 1 for a dead grader
+    sys.path.insert(0, "")  # a notebook may import what lies beside it; the zygote itself must not
     app = IPKernelApp.instance(connection_file=request["connection_file"], config=config)
     app.initialize([])
     sandbox.seal(room)
