@@ -1,0 +1,3 @@
+"""Chapter 12: scaling up."""
+
+CHAPTER = "12_scaling_up"
