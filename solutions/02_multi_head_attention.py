@@ -53,7 +53,8 @@ from course_lib.widgets import head_switches, head_viewer, shape_flow_explorer
 
 # %% [markdown]
 # From here on the arrays are PyTorch tensors. `tensor_attention(query, key, value, mask)` is chapter 1's function
-# for them: it returns `(output, weights)`, True hides, and a query that sees nothing gets zeros.
+# for them: it returns `(output, weights)`, True hides, and a query that sees nothing gets zeros. (Document B's tags
+# name PyTorch and TensorFlow. All of its code is PyTorch, and so is the course's.)
 #
 # ## The idea: one budget, several questions
 #

@@ -533,7 +533,8 @@ verdict(
 # Only layer norm lets a token be itself. Batch norm has two more troubles, which document A's table names: its
 # statistics are estimates that are poor for small batches, and in use there may be no batch, so it keeps running
 # means from training and behaves differently then. One entry of that table is backwards, though: batch norm is not a
-# reason to **reduce** the learning rate. Its paper advertises higher ones (Ioffe and Szegedy 2015, §3.3).
+# reason to **reduce** the learning rate. Its paper advertises higher ones (Ioffe and Szegedy 2015, §3.3). And that
+# layer norm is "slightly slower than batch norm" depends on the kernels, as it did for RMS norm.
 #
 # **Why does it help?** Document A says that norms prevent "internal covariate shift", the drifting of a layer's
 # inputs. That was the original idea for batch norm. Experiments since then speak against it: networks with artificial

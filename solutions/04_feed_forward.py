@@ -1198,6 +1198,11 @@ plots.show(
 # | post-norm | $h = \text{norm}_1(x + \text{attention}(x))$ | $\text{output} = \text{norm}_2(h + \text{FFN}(h))$ |
 # | pre-norm | $h = x + \text{attention}(\text{norm}_1(x))$ | $\text{output} = h + \text{FFN}(\text{norm}_2(h))$ |
 #
+# Document A counts "four main components": self-attention, multi-head attention, Add & Norm, and the network. The first
+# two are one: multi-head attention **is** the block's self-attention. And a block is not yet a transformer. Document C
+# lists what stands around it: embeddings, positions, many blocks in a row, and an output layer. Chapter 9 puts them
+# together.
+#
 # All three documents draw the first row; document B also calls the second row the original one. Chapter 3 settled
 # that, and the framework's default says it once more:
 

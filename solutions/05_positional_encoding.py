@@ -304,8 +304,11 @@ print(f"without the factor the waves are {rms(waves) / plain:.0f} times as large
 # > **Paper and practice: what happens to the sum.** The paper multiplies the tokens by √d_model and drops out a part
 # > of the sum. BERT adds a third vector, for the segment, and normalizes the sum. GPT-2 adds learned positions to an
 # > unscaled embedding whose matrix also serves as the output layer. T5, Llama and ALiBi models add nothing here:
-# > their positions act inside attention. Some multilingual models keep one embedding table per language and share
-# > what says where a token stands.
+# > their positions act inside attention.
+# >
+# > **Paper and practice: many languages.** Document B writes that multilingual models may keep "language-specific
+# > embedding layers" and share the positions. Possible, but not the habit: mBERT and XLM-R have **one** vocabulary and
+# > one table for about a hundred languages, and the languages meet because pieces of words are shared.
 
 # %% [markdown] exercise="sinusoidal_encoding" role="header" minutes=12 lines=6 difficulty=2
 # ## Exercise: sinusoids
@@ -1579,5 +1582,6 @@ except NotImplementedError:
 #   length.
 # - Haviv et al. 2022, *Transformer Language Models without Positional Encodings Still Learn Positional Information*,
 #   arXiv 2203.16634; Kazemnejad et al. 2023, arXiv 2305.19466: what a causal mask gives away.
+# - Conneau et al. 2020, *Unsupervised Cross-lingual Representation Learning at Scale*, arXiv 1911.02116: XLM-R.
 # - Chen et al. 2023, *Extending Context Window of Large Language Models via Positional Interpolation*, arXiv
 #   2306.15595.

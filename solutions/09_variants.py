@@ -53,7 +53,7 @@ from course_lib import (
 from course_lib import documentation_text as documentation
 from course_lib.block import TransformerBlock
 from course_lib.feed_forward import FeedForward
-from course_lib.models import classifier, llama, switch
+from course_lib.models import classifier, expert_collapse, llama, switch
 from course_lib.models.encoder_lm import EncoderLanguageModel
 from course_lib.models.generation import generate, next_logits
 from course_lib.models.recurrent import RecurrentLanguageModel
@@ -496,12 +496,8 @@ verdict(
 
 
 # %%
-LENGTH, WIDTH, HEADS, BATCH = (
-    64,
-    64,
-    4,
-    16,
-)  # characters seen at once, features, heads, texts per step
+LENGTH, BATCH = 64, 16  # characters seen at once, texts per step
+WIDTH, HEADS = 64, 4  # features of a character, heads
 STAGES = [(400, 0.004), (150, 0.001)]  # steps and learning rate
 
 
@@ -577,9 +573,9 @@ plots.show(
 )
 
 # %% [markdown]
-# With one character to go by, a GPT can do no better than the table. Every further character helps, and the help
-# gets smaller. The other direction makes the point as an **ablation**: take the trained model and let it see only
-# the last k characters. Nothing else changes.
+# With one character to go by, a GPT can do no better than the table. The next few help a great deal; after about eight
+# the curve only wavers. The other direction makes the point as an **ablation**: take the trained model and let it see
+# only the last k characters. Nothing else changes.
 
 
 # %%
@@ -604,8 +600,9 @@ plots.show(
 
 # %% [markdown]
 # Nearly all that this small model knows comes from the last four characters or so. Then why not count runs of four?
-# Because a table of all runs of four characters has $103^4$, more than a hundred million entries, for a text of a
-# third of a million. The model has 56,704 parameters and shares what it learns between runs that are alike.
+# Because a table of all runs of four characters has $V^4$ entries, more than a hundred million, and the text is not
+# half a million characters long. The model shares what it learns between runs that are alike, in the parameters that
+# are counted above.
 #
 # ### A recurrent network on the same text
 #
@@ -633,7 +630,7 @@ plots.show(
 
 # %% [markdown]
 # The GPT is ahead after equal steps, and both have left counting far behind. The difference that made history is
-# elsewhere: a GPT trains on all places at once (chapter 7 measures that), and goes on getting better with size.
+# elsewhere: a GPT works on all places of a text at once, and an LSTM on one after another (chapter 7 counts the steps).
 #
 # ### What a longer run gives
 #
@@ -1205,6 +1202,12 @@ left, missing = objectives.corrupt_spans(
 )
 print(f"the encoder reads {len(left)} tokens, the decoder writes {len(missing)}")
 
+# %% [markdown]
+# > **Paper and practice: T5's block.** It is pre-norm, with RMS norms and no biases, and its scores are not divided by
+# > √d_k: the start of the query matrix is made smaller instead. It adds no positions to its tokens. Each head of a
+# > stack learns one number for each bucket of distances (chapter 5) and adds it to the scores. `course_lib.models.t5`
+# > has all of that.
+
 # %% [markdown] exercise="TransformerClassifier" role="header" minutes=15 lines=16 difficulty=3
 # ## Exercise: a classifier that reads order
 #
@@ -1298,12 +1301,12 @@ check(TransformerClassifier, hidden=True)
 class DocumentClassifier(nn.Module):
     """Document A's classifier: an embedding, an encoder, a plain mean, a linear layer."""
 
-    def __init__(self, vocab: int, width: int, heads: int, depth: int, classes: int) -> None:
+    def __init__(self, vocab: int, width: int, heads: int, d_ff: int, depth: int) -> None:
         super().__init__()
-        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, batch_first=True)
+        layer = nn.TransformerEncoderLayer(width, heads, d_ff, batch_first=True)
         self.table = nn.Embedding(vocab, width)
         self.encoder = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
-        self.fc = nn.Linear(width, classes)
+        self.fc = nn.Linear(width, 2)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Give logits."""
@@ -1311,7 +1314,7 @@ class DocumentClassifier(nn.Module):
 
 
 torch.manual_seed(0)
-theirs = DocumentClassifier(1000, 128, 2, 2, 2).eval()
+theirs = DocumentClassifier(1000, 128, 2, 4 * 128, 2).eval()
 ours = classifier.TransformerClassifier(1000, 128, 2, 2, 2).eval()
 sentence = torch.randint(1000, (1, 20))
 shuffled = sentence[:, torch.randperm(20)]
@@ -1325,7 +1328,8 @@ with torch.no_grad():
         .item(),
     }
 theirs_size = flop_counter.counted_parameters(theirs)
-print(f"document A's classifier: {theirs_size:,} parameters")
+narrow_size = flop_counter.counted_parameters(DocumentClassifier(1000, 128, 2, 3 * 128, 2))
+print(f"document A's classifier: {theirs_size:,} parameters; with d_ff = 3 d: {narrow_size:,}")
 for name, move in moves.items():
     print(f"{name:>15}: shuffling the tokens moves a logit by {move:.1e}")
 print()
@@ -1341,8 +1345,8 @@ verdict(
 )
 
 # %% [markdown]
-# With d_ff = 3 d it would have 459,010; with the 4 d of its own code it has what you see. And "dog bites man" is the
-# same to it as "man bites dog", up to rounding.
+# A network of three times the width instead of the four in its own code would come close to that number. And "dog
+# bites man" is the same to it as "man bites dog", up to rounding.
 
 # %% [markdown]
 # ## Switch: many networks, one at a time
@@ -1594,9 +1598,9 @@ verdict(
 #
 # ### Collapse
 #
-# A task made for experts: tokens of eight kinds, and each kind wants another linear map. Eight experts, and one of
-# them has a head start in the router, as happens by chance in large models. We train the layer twice, without the
-# balance loss and with it, and keep the loads.
+# A task made for experts (`course_lib.models.expert_collapse`): tokens of eight kinds, and each kind wants another
+# linear map. There are eight experts, and one of them begins with higher scores than the others. The layer is
+# trained twice, without the balance loss and with it, with room for all tokens. The loads are kept.
 #
 # ### Predict first: the busiest expert
 #
@@ -1606,67 +1610,29 @@ verdict(
 # %%
 my_prediction = None  # a share between 0 and 1
 
-KINDS, FEATURES, SWITCH_STEPS = 8, 16, 800
-task = torch.Generator().manual_seed(0)
-centers = 2 * torch.randn(KINDS, FEATURES, generator=task)
-maps = torch.randn(KINDS, FEATURES, FEATURES, generator=task) / FEATURES**0.5
+HEAD_START, BALANCE = 6.0, 0.5  # added to one expert's scores; weight of the balance loss
 
-
-def kinds_batch(generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Draw 256 tokens, with a constant feature at the end, and what each should become."""
-    kind = torch.randint(KINDS, (256,), generator=generator)
-    detail = torch.randn(256, FEATURES, generator=generator)
-    wanted = torch.einsum("ni,nij->nj", detail, maps[kind])
-    return torch.cat([centers[kind] + detail, torch.ones(256, 1)], dim=1), wanted
-
-
-def trained_experts(weight: float) -> tuple[float, list[list[float]], list[int]]:
-    """Train a layer; return its last error, the loads it went through, and their steps."""
-    torch.manual_seed(0)
-    layer = switch.SwitchFeedForward(FEATURES + 1, 32, KINDS, capacity_factor=float(KINDS))
-    with torch.no_grad():
-        layer.router.weight[0, -1] += 6  # the head start, through the constant feature
-    errors, loads, generator = [], [], torch.Generator().manual_seed(1)
-
-    def error_and_balance(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-        error = F.mse_loss(model(batch[0])[:, :FEATURES], batch[1])
-        errors.append(error.item())
-        loads.append(model.routing.loads.tolist())
-        return error + weight * switch.balance_loss(model)
-
-    train(
-        layer,
-        forever(lambda: kinds_batch(generator)),
-        steps=SWITCH_STEPS,
-        learning_rate=0.003,
-        loss=error_and_balance,
-    )
-    kept = sorted({*range(0, len(loads), 50), len(loads) - 1})
-    last = errors[-50:]
-    return sum(last) / len(last), [loads[step] for step in kept], kept
-
-
-alone_error, alone_loads, load_steps = trained_experts(0.0)
-shared_error, shared_loads, _ = trained_experts(0.5)
-reveal(my_prediction, max(alone_loads[-1]))
+alone = expert_collapse.train_experts(0.0, HEAD_START)
+shared = expert_collapse.train_experts(BALANCE, HEAD_START)
+reveal(my_prediction, max(alone.loads[-1]))
 
 # %% [markdown]
 # Move through the training. Every bar is an expert; the line is an even load.
 
 # %%
 expert_loads_explorer(
-    {"without the balance loss": alone_loads, "with the balance loss": shared_loads}, load_steps
+    {"without the balance loss": alone.loads, "with the balance loss": shared.loads}, alone.steps
 )
 
 # %%
-print(f"error without the balance loss: {alone_error:.3f}")
-print(f"error with it:                  {shared_error:.3f}")
-print(f"busiest expert: {max(alone_loads[-1]):.0%} without, {max(shared_loads[-1]):.0%} with")
+for name, run in {"without the balance loss": alone, "with it": shared}.items():
+    idle = sum(load < 0.005 for load in run.loads[-1])
+    print(f"{name:>24}: error {run.error:.3f}, busiest {max(run.loads[-1]):.0%}, {idle} idle")
 
 # %% [markdown]
-# Without it, most experts never see a token, so they never learn, so they are never chosen. With it all eight work,
+# Without it, most experts hardly see a token, so they do not learn, so they are not chosen. With it all eight work,
 # and the error falls as well, since the task needs them. The weight here is large because the head start is; the
-# paper uses 0.01. Collapse is a risk, not a law: take the head start away and try.
+# paper uses 0.01 (§2.2). Collapse is a risk, not a law: set `HEAD_START` to 0, run the cells again, and count the idle.
 
 # %% [markdown]
 # ## From GPT-2 to Llama in five edits
@@ -1686,7 +1652,8 @@ for edits in llama.one_after_another():
 
 # %% [markdown]
 # - **RMS norm** drops the mean, and with it the norm's bias (chapter 3).
-# - **No biases**: about two hundredths of a percent of the parameters, and steadier training at scale.
+# - **No biases**: about two hundredths of a percent of the parameters. PaLM's authors report steadier training of
+#   large models without them.
 # - **Rotary positions** replace the table of learned ones (chapter 5). Nothing is added to the tokens; queries and
 #   keys are turned. The trunk that you trained above has this edit, because it learns to look back in far fewer
 #   steps.
@@ -1719,6 +1686,10 @@ edit_losses = {
 plots.show(
     plots.bar_plot(edit_losses, ylabel="nats per character", title="One block, equal steps, edited")
 )
+
+# %% [markdown]
+# In this short run the turned positions help, and the other four edits together help once more. One seed, one block and
+# a text of characters do not settle what holds at scale; the papers' reasons are mostly cost and steadiness.
 
 # %% [markdown] exercise="which_objective" role="header" minutes=10
 # ## Written question: which objective?
@@ -1809,7 +1780,7 @@ try:
         for _ in range(28):
             token = sample_token(own(own_text[None])[0, -1], 0.7, generator=own_steps)
             own_text = torch.cat([own_text, torch.tensor([token])])
-    print("your GPT, after 60 steps, writes:", repr(text.characters.decode(own_text)))
+    print("your GPT writes:", repr(text.characters.decode(own_text)))
 except NotImplementedError:
     print("GPT, next_token_loss or sample_token is not written yet; come back when they are.")
 
@@ -1844,6 +1815,7 @@ except NotImplementedError:
 #   Curious Case of Neural Text Degeneration*, arXiv 1904.09751 (top-p).
 # - Fedus et al. 2022, *Switch Transformers*, arXiv 2101.03961, §2.1 and §2.2; Shazeer et al. 2017, *Outrageously
 #   Large Neural Networks*, arXiv 1701.06538: the sum over experts.
+# - Chowdhery et al. 2022, *PaLM*, arXiv 2204.02311, §2: no biases.
 # - Touvron et al. 2023, *LLaMA*, arXiv 2302.13971, §2.2, and *Llama 2*, arXiv 2307.09288, §2.2; Su et al. 2021,
 #   *RoFormer*, arXiv 2104.09864.
 # - Hochreiter and Schmidhuber 1997, *Long Short-Term Memory*.

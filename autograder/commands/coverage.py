@@ -13,10 +13,10 @@ EXAMPLES = "Examples: `course coverage`; `course coverage --json`; `course cover
 
 def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")] = False,
-    write: Annotated[bool, typer.Option("--write", help="Write the table into README.md between its markers.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write README.md's table and docs/nothing_lost.md.")] = False,
 ) -> None:
     """Count each exercise's cases, hidden cases, known misconceptions and accepted alternatives."""
-    from autograder.reports import coverage
+    from autograder.reports import coverage, nothing_lost
 
     rows = coverage.coverage_rows()
     if as_json:
@@ -25,5 +25,7 @@ def run(
         readme = course_root() / "README.md"
         changed = coverage.write_table(readme, rows)
         console().print(f"{readme.name}: {'the table of coverage is new' if changed else 'already up to date'}.")
+        changed = nothing_lost.write_page(course_root())
+        console().print(f"{nothing_lost.PAGE}: {'the page is new' if changed else 'already up to date'}.")
     else:
         console().print(coverage.rich_table(rows))

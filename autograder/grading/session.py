@@ -28,6 +28,7 @@ from autograder.judge import Verdict
 if TYPE_CHECKING:
     from autograder.grading.pool import KernelPool
 
+SECONDS_TO_RETURN = 30.0  # from a check that was answered; a busy machine may be slow to let both go on
 SECONDS_TO_STOP = 3.0  # after an interrupt; then the kernel is killed
 SECONDS_FOR_STRAGGLERS = 1.0  # output that is still on its way when a cell's reply has come
 SECONDS_PER_VERDICT = 120.0
@@ -242,7 +243,7 @@ class KernelSession:
             judged = self._unanswered(exercise, seed, "it took too long")
         if not judged.answered:
             self._hang_up()
-        grace = SECONDS_TO_STOP if judged.answered else 0
+        grace = SECONDS_TO_RETURN if judged.answered else 0
         if self._follow(outputs, time.monotonic() + grace) is not None:
             self._hang_up()
         return judged
@@ -257,6 +258,8 @@ class KernelSession:
                 if verdict in ready:
                     return judge.answer()
                 if not self._take(outputs, 0) or outputs.too_long or outputs.replied:
+                    if select.select([verdict], [], [], 0)[0]:
+                        return judge.answer()  # it came meanwhile: the judge gives it before it lets the process go
                     break
         finally:
             self._poller.unregister(verdict)

@@ -1,5 +1,5 @@
 """Attention that does not fill the whole table of scores: windows, sparse patterns, tiles, features, hashing.
 
-Three modules compute exactly what plain attention computes on the pairs that they look at (`local`, `sparse`,
-`flash`); four change the question so that it costs less (`linear`, `performer`, `linformer`, `lsh`).
+Four modules compute exactly what plain attention computes on the pairs that they look at (`local`, `sparse`, `flash`,
+`clusters`); five change the question so that it costs less (`linear`, `performer`, `linformer`, `lsh`, `summaries`).
 """

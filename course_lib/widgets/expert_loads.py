@@ -11,6 +11,7 @@ IDLE = 0.005  # a share below half a percent reads as 0 %
 WIDTH = 660  # of the picture, in pixels
 TOP, PANEL, BARS, LEFT, RIGHT = 56, 146, 80, 64, 640
 GAP = 0.25  # of the width that a bar has
+LETTERS = 11  # height of a number above a bar, in pixels
 BAR_COLORS = (COLORS[5], COLORS[4], COLORS[3])
 
 Loads = Sequence[Sequence[float]]  # a row of shares for every recorded step
@@ -76,7 +77,12 @@ def _panel(top: float, name: str, loads: Sequence[float], number: int) -> list[s
     parts.append(svg.line(LEFT, even, RIGHT, even, QUIET, dashes="4 3"))
     for expert, (middle, load) in enumerate(zip(middles, loads, strict=True)):
         parts += [
-            svg.text(middle, base - BARS * load - 4, f"{100 * load:.0f} %", 11, anchor="middle"),
+            svg.text(middle, _clear_of(even, base - BARS * load - 4), f"{100 * load:.0f} %", 11, anchor="middle"),
             svg.text(middle, base + 16, f"expert {expert}", 11, anchor="middle"),
         ]
     return parts
+
+
+def _clear_of(line: float, baseline: float) -> float:
+    """Lift a number that a level line would cross, so that it stands on the line."""
+    return line - 3 if baseline - LETTERS < line < baseline + 2 else baseline

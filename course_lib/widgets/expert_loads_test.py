@@ -46,6 +46,18 @@ def test_everything_lies_inside_the_picture(explorer):
         assert 0 < float(text.get("y")) < height
 
 
+def test_no_number_is_crossed_by_the_line_of_an_even_load():
+    loads = [[share, 1 - share] + [0.0] * 6 for share in (0.0, 0.03, 0.06, 0.09, 0.125, 0.15, 0.3)]
+    explorer = expert_loads_explorer({"one": loads}, range(len(loads)))
+    for step in range(len(loads)):
+        root = ElementTree.fromstring(explorer.draw(step=step)[0])
+        (even,) = (float(line.get("y1")) for line in root.iter(f"{SVG}line") if line.get("stroke-dasharray"))
+        numbers = [text for text in root.iter(f"{SVG}text") if (text.text or "").endswith(" %")]
+        above_bars = [float(text.get("y")) for text in numbers if text.get("text-anchor") == "middle"]
+        assert len(above_bars) == 8
+        assert not [y for y in above_bars if y - 8 < even < y]  # digits of size 11 are 8 pixels high
+
+
 def test_the_slider_goes_through_the_recorded_steps(explorer):
     assert explorer.controls["step"].options == STEPS
     assert explorer.start == {"step": 250}
