@@ -162,12 +162,21 @@ def student_of(one: HandIn, roster: Roster | None, done: Collected) -> str | Non
     found = whom(one, roster)
     words = one.words[-1]
     if len(found) == 1:
+        say_other_letters(one, found[0].id, done)
         return found[0].id
     if found:
         done.ambiguous[words] = sorted(student.id for student in found)
     elif words not in done.unknown:
         done.unknown.append(words)
     return None
+
+
+def say_other_letters(one: HandIn, student: str, done: Collected) -> None:
+    """Note an id that the roster writes with other capital letters."""
+    for word in one.words:
+        note = f"{word} was taken for {student}, as the roster writes it."
+        if word != student and folded(word) == folded(student) and note not in done.notes:
+            done.notes.append(note)
 
 
 def whom(one: HandIn, roster: Roster) -> list[Student]:

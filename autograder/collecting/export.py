@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from nbgrader.api import MissingEntry
+from nbgrader.api import Gradebook, SubmittedAssignment
+from sqlalchemy import select
 
 from autograder.collecting.roster import ROSTER, Roster, Student, read_roster
 from autograder.errors import CourseError
@@ -67,26 +69,28 @@ def rows_of(course: Path, chapter: str, database: str | None = None) -> list[Row
     rows = []
     stock = StockCourse(course, chapter, run_log(chapter), database)
     with stock.gradebook() as book:
+        standing = standing_points(book, chapter)
         for name in sorted({*result.students, *roster.students}):
             student = roster.students.get(name, Student(name))
             found = result.students.get(name)
             if found is None:
                 rows.append(Row(student, None, maximum))
                 continue
-            points, penalty = points_in(book, chapter, name, found.points)
+            points, penalty = standing.get(name, (found.points, 0.0))
             exercises = {exercise: one.points for exercise, one in found.exercises.items()}
             rows.append(Row(student, points, found.maximum, penalty, found.status, exercises))
     return rows
 
 
-def points_in(book, chapter: str, student: str, otherwise: float) -> tuple[float, float]:
-    """Return the points that stand in the gradebook after the penalty, and the penalty."""
-    try:
-        submission = book.find_submission(chapter, student)
-    except MissingEntry:
-        return otherwise, 0.0
-    penalty = float(submission.late_submission_penalty or 0.0)
-    return max(0.0, float(submission.score) - penalty), penalty
+def standing_points(book: Gradebook, chapter: str) -> dict[str, tuple[float, float]]:
+    """Return every student's points that stand in the gradebook after the penalty, and the penalty, in one query."""
+    row: Any = SubmittedAssignment  # a type checker takes its columns for None
+    query = select(row.student_id, row.score, row.late_submission_penalty).where(row.name == chapter)
+    found = {}
+    for student, score, taken_off in book.db.execute(query):
+        penalty = float(taken_off or 0.0)
+        found[student] = (max(0.0, float(score) - penalty), penalty)
+    return found
 
 
 def plain_table(chapter: str, rows: Sequence[Row]) -> Table:

@@ -40,7 +40,7 @@ def course_secret(course: Path, seed: int | None = None, make: bool = True) -> b
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_file():
         drawn = path.with_name(f"{path.name}.{os.getpid()}")
-        with open(os.open(drawn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w") as file:
+        with open(os.open(drawn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w", encoding="ascii") as file:
             file.write(secrets.token_hex(SECRET_BYTES))
         try:
             os.link(drawn, path)  # of two runs that begin together, one makes the secret

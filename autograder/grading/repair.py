@@ -1,14 +1,17 @@
 """Mend a submission's cells before grading: marks put back, copies unmarked, lost cells restored.
 
-Only what the source can prove is mended: a cell keeps its identity in its cell id, and the source knows what a
-graded cell holds. Every repair is one sentence.
+Only what the source can prove is mended: a cell is known by its id, or else by what it defines, says, or stands
+behind, and the source knows what a graded cell holds. Every repair is one sentence.
 """
 
 import copy
+import re
 
 from nbformat import NotebookNode
 
 from autograder.grading.cells import gives_points, grade_id
+
+DEFINITION = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
 
 
 def repair_cells(notebook: NotebookNode, source: NotebookNode) -> list[str]:
@@ -17,6 +20,7 @@ def repair_cells(notebook: NotebookNode, source: NotebookNode) -> list[str]:
     return [
         *restore_marks(notebook, marked),
         *unmark_copies(notebook, marked),
+        *restore_marks_by_content(notebook, source, marked),
         *restore_lost_cells(notebook, source, marked),
     ]
 
@@ -55,6 +59,42 @@ def unmark_copies(notebook: NotebookNode, marked: dict[str, NotebookNode]) -> li
             del cell.metadata["nbgrader"]
             repairs.append(f"The cell {name} was there more than once; only one of them is graded.")
     return repairs
+
+
+def restore_marks_by_content(
+    notebook: NotebookNode, source: NotebookNode, marked: dict[str, NotebookNode]
+) -> list[str]:
+    """Give a cell its nbgrader metadata back where its content or its place tells which cell it is."""
+    present = {grade_id(cell) for cell in notebook.cells}
+    before = {grade_id(cell): above.source for above, cell in zip(source.cells, source.cells[1:], strict=False)}
+    repairs = []
+    for name, original in marked.items():
+        if name in present:
+            continue
+        free = [place for place, cell in enumerate(notebook.cells) if grade_id(cell) is None]
+        found = [place for place in free if is_the_cell(notebook.cells, place, original, before.get(name))]
+        if found:
+            notebook.cells[found[-1]].metadata["nbgrader"] = copy.deepcopy(original.metadata["nbgrader"])
+            repairs.append(f"The cell {name} had lost its nbgrader metadata; it was put back.")
+    return repairs
+
+
+def is_the_cell(cells: list[NotebookNode], place: int, original: NotebookNode, above: str | None) -> bool:
+    """Return whether an unmarked cell says what the source's says, or answers what that asks.
+
+    An answer in code defines the same names; one in words stands behind the same text.
+    """
+    cell, is_answer = cells[place], original.metadata["nbgrader"].get("solution")
+    if cell.cell_type != original.cell_type:
+        return False
+    if cell.source.strip() == original.source.strip():
+        return True
+    if not is_answer:
+        return False
+    if cell.cell_type == "code":
+        wanted = set(DEFINITION.findall(original.source))
+        return bool(wanted) and wanted <= set(DEFINITION.findall(cell.source))
+    return place > 0 and above is not None and cells[place - 1].source.strip() == above.strip()
 
 
 def restore_lost_cells(notebook: NotebookNode, source: NotebookNode, marked: dict[str, NotebookNode]) -> list[str]:

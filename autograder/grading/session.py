@@ -283,8 +283,9 @@ class KernelSession:
                 pass
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the running cell."""
+        """Raise KeyboardInterrupt in the running cell; a message wakes one that awaits, which sees no signal asleep."""
         self.process.send_signal(signal.SIGINT)
+        self.session.send(self._shell, self.session.msg("kernel_info_request"))
 
     def kill(self, why: str = "closed") -> None:
         """End the kernel and all that it started, for a reason of `WHY_IT_ENDED`, unless it has ended before."""

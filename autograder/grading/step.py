@@ -24,7 +24,7 @@ from autograder.grading.reading import UnreadableError, read_notebook
 from autograder.grading.repair import repair_cells
 from autograder.grading.results import ExerciseResult, StudentResult, overall_status
 from autograder.grading.running import NotebookRun, Terms
-from autograder.grading.verdicts import Score, exercise_results
+from autograder.grading.verdicts import Score, exercise_results, quote
 
 if TYPE_CHECKING:
     from autograder.grading.session import KernelSession
@@ -101,7 +101,9 @@ def grade_submission(
     clock.seconds |= {"cells": run.cell_seconds, "verdicts": run.verdict_seconds}
     scores = run.scores | written_scores(notebook, kit.graded)
     graded = Graded(
-        StudentResult("graded", repairs, [], results_of(notebook, kit.graded, scores, run, terms)),
+        StudentResult(
+            "graded", repairs, missing_modules(notebook), results_of(notebook, kit.graded, scores, run, terms)
+        ),
         scores,
         unanswered_cells(notebook, kit),
         finished(notebook, kit),
@@ -150,8 +152,9 @@ def written_scores(notebook: NotebookNode, graded: list[GradedCell]) -> dict[str
 
 
 def is_unanswered(cell: NotebookNode) -> bool:
-    """Return whether a cell reads as it was handed out, by nbgrader's checksum."""
-    return cell.metadata["nbgrader"].get("checksum") == compute_checksum(cell)
+    """Return whether a cell reads as it was handed out, by nbgrader's checksum; a line end behind it is no answer."""
+    bare = NotebookNode(cell | {"source": cell.source.rstrip()})
+    return cell.metadata["nbgrader"].get("checksum") in (compute_checksum(cell), compute_checksum(bare))
 
 
 def unanswered_cells(notebook: NotebookNode, kit: ChapterKit) -> list[str]:
@@ -161,6 +164,17 @@ def unanswered_cells(notebook: NotebookNode, kit: ChapterKit) -> list[str]:
         for cell in notebook.cells
         if grade_id(cell) in kit.marked and cell.metadata["nbgrader"].get("solution") and is_unanswered(cell)
     ]
+
+
+def missing_modules(notebook: NotebookNode) -> list[str]:
+    """Return a sentence for each module that a cell imports and that is not there."""
+    errors = [
+        output
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.output_type == "error" and output.ename == "ModuleNotFoundError"
+    ]
+    return list(dict.fromkeys(f"A module is missing where this was graded: {quote(one.evalue)}." for one in errors))
 
 
 def results_of(

@@ -97,6 +97,9 @@ def read_submission(submission: Submission, marked: Collection[str]) -> HandedIn
     found.files, left_out = other_files(folder)
     if left_out:
         found.notes.append(f"Files beyond {LARGEST_OTHERS // MEGABYTE} MB, and links, were left out: {left_out}.")
+    others = sorted(path.name for path in folder.glob("*.ipynb") if path != wanted and not path.name.startswith("."))
+    if others:
+        found.notes.append(f"Other notebooks in the folder were not graded: {', '.join(others)}.")
     return found
 
 
