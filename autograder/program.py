@@ -69,9 +69,14 @@ class Program:
         """Read an attribute of the subject; dots go deeper."""
         return self._then(Step("read", name=path))
 
-    def count(self) -> Program:
-        """Observe how many numbers the subject learns; a weight that is used twice counts once."""
-        return self._then(Step("count", name="the number of parameters"))
+    def count(self, *read: Any) -> Program:
+        """Observe how many numbers the subject learns; a weight that is used twice counts once.
+
+        Args:
+            read: Arguments of a call. With them, only weights that take part in its result are counted.
+        """
+        name = "the number of parameters that take part" if read else "the number of parameters"
+        return self._then(Step("count", name=name, args=read))
 
     def see(self, value: Any, name: str) -> Program:
         """Observe a value that both sides know, such as what became of a part of a named object.
@@ -162,7 +167,7 @@ class Interpreter:
         if step.action == "read":
             return self._read(step.name)
         if step.action == "count":
-            return self._count_parameters()
+            return self._count_parameters(args)
         if step.action == "see":
             return args[0]
         if step.action == "gradients":
@@ -193,10 +198,18 @@ class Interpreter:
             value = getattr(value, part)
         return value
 
-    def _count_parameters(self) -> int:
+    def _count_parameters(self, args: list[Any]) -> int:
         if not isinstance(self.subject, torch.nn.Module):
             raise TypeError(f"{type(self.subject).__name__} is not an nn.Module, so it has no parameters to count")
-        return sum(weight.numel() for weight in self.subject.parameters())
+        weights = [weight for weight in self.subject.parameters() if weight.requires_grad or not args]
+        if args:
+            raw = self.subject(*args)
+            output = raw[0] if isinstance(raw, (tuple, list)) else raw
+            if not (isinstance(output, torch.Tensor) and output.requires_grad):
+                return 0
+            found = torch.autograd.grad(output.sum(), weights, allow_unused=True)
+            weights = [weight for weight, grad in zip(weights, found, strict=True) if grad is not None]
+        return sum(weight.numel() for weight in weights)
 
     def _gradients(self, args: list[Any], kwargs: dict[str, Any], wrt: tuple[int | str, ...], weighted: bool) -> Any:
         parameters = dict(self.subject.named_parameters()) if hasattr(self.subject, "named_parameters") else {}

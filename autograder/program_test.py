@@ -204,6 +204,26 @@ def test_a_weight_that_is_used_twice_is_counted_once() -> None:
     assert run(build().count(), Tied, {}).outcomes == (7 * 3 + 7,)
 
 
+def test_weights_that_take_no_part_in_a_call_are_left_out_where_a_call_is_asked_for() -> None:
+    class Forgetful(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.used, self.forgotten = torch.nn.Linear(3, 2), torch.nn.Linear(5, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.used(x)
+
+    assert run(build().count().count(torch.ones(1, 3)), Forgetful, {}).outcomes == (3 * 2 + 2 + 5 * 4 + 4, 3 * 2 + 2)
+
+
+def test_nothing_takes_part_in_a_result_without_gradients() -> None:
+    class Cut(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x).detach()
+
+    assert run(build(3, 2).count(torch.ones(1, 3)), Cut, {}).outcomes == (0,)
+
+
 def test_counting_what_has_no_parameters_is_an_outcome_too() -> None:
     (outcome,) = run(build().count(), dict, {}).outcomes
     assert isinstance(outcome, Raised)

@@ -19,8 +19,8 @@ class Recipe:
         steps: of the whole training.
         tokens_per_step: sequences times their length; the papers give it roughly.
         betas: of Adam.
-        weight_decay: 0 where the paper has none.
-        clip: largest norm of a gradient, None where the paper names none.
+        weight_decay: None where the paper names none, as are the dropout and the clip.
+        clip: largest norm of a gradient.
         then: what the rate does after the climb.
         source: where the paper says so.
     """
@@ -29,13 +29,13 @@ class Recipe:
     d_model: int
     d_ff: int
     heads: int
-    dropout: float
+    dropout: float | None
     peak_rate: float
     warmup: int
     steps: int
     tokens_per_step: int
     betas: tuple[float, float]
-    weight_decay: float
+    weight_decay: float | None
     clip: float | None
     then: str
     source: str
@@ -45,7 +45,7 @@ RECIPES = {
     "original base": Recipe(
         *(6, 512, 2048, 8, 0.1),
         *(7.0e-4, 4_000, 100_000, 25_000),
-        *((0.9, 0.98), 0.0, None, "step^-½"),
+        *((0.9, 0.98), None, None, "step^-½"),
         "Vaswani et al. 2017, §5 and table 3, arXiv 1706.03762; peak 512^-½ · 4000^-½",
     ),
     "BERT base": Recipe(
@@ -61,7 +61,7 @@ RECIPES = {
         "Devlin et al. 2018, §3 and appendix A.2, arXiv 1810.04805",
     ),
     "GPT-3": Recipe(
-        *(96, 12_288, 49_152, 96, 0.0),
+        *(96, 12_288, 49_152, 96, None),
         *(0.6e-4, 117, 94_000, 3_200_000),
         *((0.9, 0.95), 0.1, 1.0, "cosine to a tenth"),
         "Brown et al. 2020, table 2.1 and appendix B, arXiv 2005.14165; it counts in tokens (warm-up 375 million of "

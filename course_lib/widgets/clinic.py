@@ -119,16 +119,17 @@ def _panel(
     parts = [svg.text(left, top - 10, title, 12.5, weight="bold")]
     parts += _grid(left, bottom, low, high, logarithmic, place)
     parts += [svg.text(left + PANEL_WIDTH, bottom + 15, f"step {longest}", 10.5, anchor="end")]
+    names = []
     for name, value in marks.items():
         _, y = place(0, value)
         parts += [svg.line(left, y, left + PANEL_WIDTH, y, INK, 1, "2 3")]
         # The possible loss is reached at the right end, so its name stands at the left one.
         at, anchor = (left + 4, "start") if name == POSSIBLE else (left + PANEL_WIDTH - 2, "end")
         # A name above the highest line would run into the panel's title.
-        parts += [svg.text(at, y + 13 if y < top + TITLE_ROOM else y - 4, name, 10.5, anchor=anchor)]
+        names += [svg.text(at, y + 13 if y < top + TITLE_ROOM else y - 4, name, 10.5, anchor=anchor)]
     for number, values in reversed(list(enumerate(series.values()))):
         parts += _curve(values, place, number == 0)
-    return parts
+    return parts + names  # above the curves, where their white rims keep them readable
 
 
 def _grid(

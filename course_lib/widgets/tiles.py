@@ -69,7 +69,7 @@ class TilesExplorer(Explorer):
         controls = {
             "tile": Slider("Tile", 2, 1, tiles_per_side(START_BLOCK) ** 2, step=1),
             "block_size": Choice("Tokens in a tile", START_BLOCK, BLOCK_SIZES),
-            "shrink": Toggle("Shrink the old sums when the maximum rises", True),
+            "shrink": Toggle("Shrink the old sums", True),
         }
         super().__init__(TITLE, controls, draw)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,6 +16,12 @@ from autograder.values import Raised
 IGNORED = -100
 CHOSEN_BAND = 0.025  # more than five standard deviations at the 20,000 tokens of a case
 FATE_BAND = 0.045  # the same, at the 2,500 or more tokens that are chosen
+MASKED_DEVIATIONS = 5.7  # of the share that is masked; a right answer is further off once in many millions
+NEIGHBOR_BAND = 0.06  # of the share of chosen tokens whose right neighbor is chosen too: seven standard deviations
+SEEDED_BAND = 0.3  # the same, where beliefs are told apart: one row of chances serves a whole batch in some
+FOUND_AMONG = 0.9  # of the ordinary ids occur among replacements, where there are enough of these
+VARIETY_BAND = 0.05  # of this share, where beliefs are told apart
+ENOUGH = 10  # replacements for each ordinary id
 EVENNESS = 0.5  # a number per row whose variance is below this share of a binomial's was not left to chance
 
 
@@ -32,6 +39,9 @@ class Masked:
     label_is_original: bool
     outside: float  # the label of what is not chosen, or NaN where several are
     outside_changed: float  # share of unlabeled tokens that differ from the text
+    neighbors: float  # share of the chosen whose right neighbor is chosen too
+    variety: float  # share of the ordinary ids that occur among replacements; 1 where these are too few to tell
+    asked: int  # number of chosen tokens
     same_in_all_rows: bool
     same_number_in_all_rows: bool
 
@@ -41,6 +51,12 @@ class Masked:
             mine, theirs = getattr(self, item.name), getattr(other, item.name)
             if item.name == "outside":
                 alike = mine == theirs or (mine != mine and theirs != theirs)
+            elif item.name == "asked":
+                continue
+            elif item.name == "neighbors":
+                alike = abs(mine - theirs) < SEEDED_BAND
+            elif item.name == "variety":
+                alike = abs(mine - theirs) < VARIETY_BAND
             elif isinstance(mine, bool):
                 alike = mine == theirs
             else:
@@ -52,7 +68,7 @@ class Masked:
 
 def read(program: Program, outcome: tuple[Tensor, Tensor]) -> Masked:
     """Find out what was done to a text."""
-    tokens, mask_id, _, special_ids = program.steps[0].args[:4]
+    tokens, mask_id, vocab_size, special_ids = program.steps[0].args[:4]
     inputs, labels = outcome
     special = torch.isin(tokens, torch.tensor(special_ids))
     ordinary = ~special
@@ -64,6 +80,8 @@ def read(program: Program, outcome: tuple[Tensor, Tensor]) -> Masked:
     changed = counted & (inputs != tokens) & ~masked
     kept = counted & (inputs == tokens)
     number = max(1, int(counted.sum()))
+    followed = counted[..., :-1] & ordinary[..., 1:]
+    ids = vocab_size - len({mask_id, *special_ids})
     rows = counted.double()
     per_row = rows.sum(-1)
     mean = float(per_row.mean() / rows.shape[-1])
@@ -79,6 +97,9 @@ def read(program: Program, outcome: tuple[Tensor, Tensor]) -> Masked:
         label_is_original=bool((labels[chosen] == tokens[chosen]).all()),
         outside=float(values[0]) if len(values) == 1 else float("nan") if len(values) or not len(outside) else 0.0,
         outside_changed=float(((inputs != tokens) & ~chosen).double().mean()),
+        neighbors=int((followed & counted[..., 1:]).sum()) / max(1, int(followed.sum())),
+        variety=len(inputs[changed].unique()) / ids if int(changed.sum()) >= ENOUGH * ids else 1.0,
+        asked=int(counted.sum()),
         same_in_all_rows=bool((chosen == chosen[:1]).all()) and bool(chosen.any()),
         same_number_in_all_rows=0 < mean < 1 and float(per_row.var()) < EVENNESS * binomial,
     )
@@ -150,10 +171,19 @@ def _kind(seen: Masked, p: float, tokens: Tensor) -> str | None:
             return f"of the chosen tokens about {wanted:.0%} should be {name}, but {share:.1%} are"
     if seen.special_replacements:
         return "a token was replaced by a special one; replacements are ordinary tokens"
+    if seen.masked - 0.8 > MASKED_DEVIATIONS * math.sqrt(0.8 * 0.2 / seen.asked):
+        return f"of {seen.asked:,} chosen tokens {seen.masked:.1%} are masked, more than chance makes of 80 %"
+    if seen.variety < FOUND_AMONG:
+        return f"only {seen.variety:.1%} of the ordinary ids ever serve as a replacement"
     if p == 1:
         return None
     if seen.same_in_all_rows:
         return "all texts of the batch are masked at the same places"
     if seen.same_number_in_all_rows:
         return "every text has nearly the same number of chosen tokens; each token should have a chance of its own"
+    if abs(seen.neighbors - p) > NEIGHBOR_BAND:
+        return (
+            f"beside a chosen token the next one is chosen in {seen.neighbors:.1%} of all cases; with p = {p:.3g} "
+            "and chances of their own it would be about p"
+        )
     return None

@@ -12,6 +12,8 @@ from autograder.values import Raised
 DRAWS = 200  # calls with a generator of their own; behind them stand calls whose generators are equal
 EQUAL = 12
 DEVIATIONS = 6  # a count further from its mean, in standard deviations, comes once in many millions
+SURELY_SEEN = 12  # a token that one run drew so often is left out by another of the same rule once in many thousands
+UNLIKE = 35  # chi-squared of two rows of counts; one rule gives more once in two millions (4 degrees of freedom)
 
 
 def chances(logits: list[float], temperature: float, top_k: int | None, top_p: float | None) -> list[float]:
@@ -67,11 +69,10 @@ def same_belief(program: Program, first: Run, second: Run) -> bool:
     size = 1 + max(read)
     if (_repeats(first) is None) != (_repeats(second) is None):
         return False
-    for mine, theirs in zip(_counts(first, size), _counts(second, size), strict=True):
-        pooled = (mine + theirs) / (2 * DRAWS)
-        if abs(mine - theirs) > DEVIATIONS * math.sqrt(2 * DRAWS * pooled * (1 - pooled)) + 1e-9:
-            return False
-    return True
+    counts = list(zip(_counts(first, size), _counts(second, size), strict=True))
+    if any(min(pair) == 0 and max(pair) >= SURELY_SEEN for pair in counts):
+        return False
+    return sum((mine - theirs) ** 2 / max(1, mine + theirs) for mine, theirs in counts) < UNLIKE
 
 
 def _token(outcome: Any) -> int | None:

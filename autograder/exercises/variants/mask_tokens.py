@@ -10,10 +10,11 @@ from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
 from autograder.exercises.variants import CHAPTER
 from autograder.exercises.variants.chosen_tokens import IGNORED, masked_as_asked, same_belief
+from autograder.exercises.variants.mask_forms import ACCEPTED_FORMS
 from autograder.program import Program, call
 from course_lib import objectives
 
-ROWS, LENGTH, VOCAB = 200, 100, 120
+ROWS, LENGTH, VOCAB, FEW_WORDS = 200, 100, 120, 4
 
 
 def text(draw: Draw) -> tuple[torch.Tensor, int, list[int]]:
@@ -50,6 +51,15 @@ def once(draw: Draw, p: float) -> Program:
     return call(tokens, mask_id, VOCAB, special, draw.generator(), p=p)
 
 
+def few_words(draw: Draw) -> Program:
+    """Choose all of a long text of very few words, where a replacement that is the mask would be seen in the shares."""
+    ids = draw.random.permutation(FEW_WORDS + 3).tolist()
+    mask_id, first, last = ids[:3]
+    tokens = torch.tensor(ids[3:])[draw.integers(0, FEW_WORDS, 3 * ROWS, LENGTH)]
+    tokens[:, 0], tokens[:, -1] = first, last
+    return call(tokens, mask_id, len(ids), sorted([first, last]), draw.generator(), p=1.0)
+
+
 judged = partial(Case, judge=masked_as_asked, alike=same_belief)
 
 exercise = Exercise(
@@ -63,6 +73,7 @@ exercise = Exercise(
         judged("different generators", different_generators, hidden=True),
         judged("another chance", lambda draw: equal_generators(draw, p=draw.number(0.3, 0.5)), hidden=True),
         judged("everything is chosen", lambda draw: once(draw, 1.0), hidden=True),
+        judged("everything of four words is chosen", few_words, hidden=True),
     ],
 )
 
@@ -182,6 +193,40 @@ def replaced_by_special_tokens(tokens, mask_id, vocab_size, special_ids, generat
 
 
 @exercise.misconception("""
+    Some of your replacements are the mask itself, so more than 80 % are masked. Leave `mask_id` out of the ids that you
+    draw from, as you leave out the special ones.
+""")
+def replaced_by_the_mask(tokens, mask_id, vocab_size, special_ids, generator, p=0.15):
+    among = torch.tensor([i for i in range(vocab_size) if i not in special_ids])
+    inputs, chosen = _masked(tokens, mask_id, vocab_size, special_ids, generator, p, among=among)
+    return inputs, _labels(tokens, chosen)
+
+
+@exercise.misconception("""
+    All replaced tokens of a call become the same word: you draw one. A model soon knows which word to distrust. Draw a
+    replacement for every place.
+""")
+def one_word_for_all(tokens, mask_id, vocab_size, special_ids, generator, p=0.15):
+    ordinary = torch.tensor([i for i in range(vocab_size) if i != mask_id and i not in special_ids])
+    word = ordinary[torch.randint(len(ordinary), (1,), generator=generator)]
+    inputs, chosen = _masked(tokens, mask_id, vocab_size, special_ids, generator, p, among=word)
+    return inputs, _labels(tokens, chosen)
+
+
+@exercise.misconception("""
+    Your chosen tokens come in runs. Hiding spans is a good idea (SpanBERT does, and T5 below), but here each token has
+    a chance of its own, whatever its neighbors do.
+""")
+def runs_chosen(tokens, mask_id, vocab_size, special_ids, generator, p=0.15):
+    length = tokens.shape[-1]
+    starts = torch.rand(*tokens.shape[:-1], length // 3 + 1, generator=generator) < p
+    forbidden = torch.isin(tokens, torch.tensor(special_ids))
+    chosen = starts.repeat_interleave(3, dim=-1)[..., :length] & ~forbidden
+    inputs, chosen = _masked(tokens, mask_id, vocab_size, special_ids, generator, p, chosen=chosen)
+    return inputs, _labels(tokens, chosen)
+
+
+@exercise.misconception("""
     All texts of your batch are masked at the same places: you draw one row of chances and use it for each. Draw in the
     shape of the tokens.
 """)
@@ -254,47 +299,5 @@ def text_changed_in_place(tokens, mask_id, vocab_size, special_ids, generator, p
     return tokens, labels
 
 
-@exercise.alternative
-def two_coins(tokens, mask_id, vocab_size, special_ids, generator, p=0.15):
-    inputs, labels = tokens.clone(), tokens.clone()
-    chance = torch.full(tokens.shape, p)
-    for special in special_ids:
-        chance[tokens == special] = 0.0
-    chosen = torch.bernoulli(chance, generator=generator).bool()
-    labels[~chosen] = -100
-    masked = torch.bernoulli(torch.full(tokens.shape, 0.8), generator=generator).bool() & chosen
-    inputs[masked] = mask_id
-    other = torch.bernoulli(torch.full(tokens.shape, 0.5), generator=generator).bool() & chosen & ~masked
-    ordinary = torch.tensor([i for i in range(vocab_size) if i not in {mask_id, *special_ids}])
-    words = ordinary[torch.randint(len(ordinary), tokens.shape, generator=generator)]
-    inputs[other] = words[other]
-    return inputs, labels
-
-
-@exercise.alternative
-def one_number_decides_all(tokens, mask_id, vocab_size, special_ids, generator, p=0.15):
-    u = torch.rand(tokens.shape, generator=generator)
-    u = torch.where(torch.isin(tokens, torch.tensor(special_ids)), torch.ones(()), u)
-    ordinary = torch.tensor(sorted(set(range(vocab_size)) - set(special_ids) - {mask_id}))
-    drawn = ordinary[(torch.rand(tokens.shape, generator=generator) * len(ordinary)).long()]
-    inputs = torch.where(u < 0.8 * p, torch.full_like(tokens, mask_id), torch.where(u < 0.9 * p, drawn, tokens))
-    return [inputs, torch.where(u < p, tokens, torch.full_like(tokens, IGNORED))]
-
-
-@exercise.alternative
-def chosen_places_listed(tokens, mask_id, vocab_size, special_ids, generator, p=0.15):
-    inputs, labels = tokens.clone(), torch.full_like(tokens, IGNORED)
-    allowed = torch.ones_like(tokens, dtype=torch.bool)
-    for special in special_ids:
-        allowed &= tokens != special
-    places = ((torch.rand(tokens.shape, generator=generator) < p) & allowed).nonzero()
-    labels[tuple(places.T)] = tokens[tuple(places.T)]
-    fate = torch.multinomial(torch.tensor([0.8, 0.1, 0.1]), max(1, len(places)), True, generator=generator)
-    fate = fate[: len(places)]
-    inputs[tuple(places[fate == 0].T)] = mask_id
-    weights = torch.ones(vocab_size)
-    weights[[mask_id, *special_ids]] = 0
-    replaced = places[fate == 1]
-    if len(replaced):
-        inputs[tuple(replaced.T)] = torch.multinomial(weights, len(replaced), True, generator=generator)
-    return inputs, labels
+for form in ACCEPTED_FORMS:
+    exercise.alternative(form)

@@ -139,6 +139,31 @@ class GateNotApplied(_Parts):
 
 
 @exercise.misconception("""
+    The values are right, and your router cannot learn: its probability is cut off from the gradient, as `detach`,
+    `.item()` or `no_grad` do. The gate is the only way by which the loss reaches the router.
+""")
+class GateWithoutGradient(_Parts):
+    def gate(self, gate, logits):
+        return gate.detach()
+
+
+@exercise.misconception("""
+    Your gate scales what goes into the expert. It belongs on what comes out: an expert has biases and a ReLU, so the
+    two are not the same.
+""")
+class GateOnTheInput(_Parts):
+    def forward(self, x):
+        rows = x.flatten(0, -2)
+        index, gate, kept = switch_route(self.router(rows), self.room(x))
+        output = torch.zeros_like(rows)
+        for number, expert in enumerate(self.experts):
+            chosen = (kept & (index == number)).nonzero().flatten()
+            if len(chosen):
+                output = output.index_copy(0, chosen, expert(gate[chosen, None] * rows[chosen]))
+        return output.view_as(x)
+
+
+@exercise.misconception("""
     Your gate is the router's raw score, which can be negative or beyond 1. It should be the probability that the
     softmax over all experts gives to the chosen one.
 """)
