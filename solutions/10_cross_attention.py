@@ -419,7 +419,8 @@ check(DecoderBlock, hidden=True)
 
 # %% exercise="shift_right" role="answer"
 def shift_right(
-    tokens: Int[Tensor, "batch target"], start_id: int
+    tokens: Int[Tensor, "batch target"],
+    start_id: int,
 ) -> Int[Tensor, "batch target"]:
     """Give what a decoder reads while it learns to write `tokens`."""
     # BEGIN SOLUTION
@@ -544,9 +545,9 @@ plots.show(
 known = decoding.shift_right(batch.target, date_words.START_ID)
 with torch.no_grad():
     in_one_pass, _ = reader.decode(known, memory)
-    stepwise = torch.stack(
-        [reader.decode(known[:, :length], memory)[0][:, -1] for length in range(1, 12)], dim=1
-    )
+    beginnings = [known[:, :length] for length in range(1, 12)]
+    one_by_one = [reader.decode(beginning, memory)[0][:, -1] for beginning in beginnings]
+    stepwise = torch.stack(one_by_one, dim=1)
 gap = (in_one_pass - stepwise).abs().max().item()
 print(f"largest difference between one pass and 11 passes: {gap:.1e}")
 
@@ -719,7 +720,7 @@ for source, target in ((len(dates[0].text), 11), (9, 6), (1000, 100)):
     # Tokens whose keys and values are computed: the source's at every step, or once; the target's
     # own past, whose beginning grows by one at each step, likewise (the KVCache of chapter 8).
     row = (source, source * target, target, target * (target + 1) // 2)
-    saves[f"{source} read, {target} written"] = row[0] * target == row[1] and row[0] < row[1]
+    saves[f"{source} read and {target} written"] = row[0] * target == row[1] and row[0] < row[1]
     print(f"{source:>8} {target:>7}" + "".join(f" {number:>12,}" for number in row))
 
 agrees = repeated - kept == 10 * once
@@ -772,7 +773,11 @@ verdict(
 
 # %% exercise="greedy_decode" role="answer"
 def greedy_decode(
-    step, start_id: int, end_id: int, max_length: int, batch: int
+    step,
+    start_id: int,
+    end_id: int,
+    max_length: int,
+    batch: int,
 ) -> Int[Tensor, "batch written"]:
     """Write the likeliest token at every step until every row has ended."""
     # BEGIN SOLUTION
@@ -805,9 +810,9 @@ texts = ["17 juillet 1944", "mittwoch, 29. februar 2040", "2031. december 24.", 
 sources, padding = date_words.encode_texts(texts)
 with torch.no_grad():
     step = date_reader.writer(reader, date_reader.remember(reader, sources, padding))
-    tokens = decoding.greedy_decode(
-        step, date_words.START_ID, date_words.END_ID, date_reader.MAX_WRITTEN, len(texts)
-    )
+    longest = date_reader.MAX_WRITTEN
+    start_id, end_id = date_words.START_ID, date_words.END_ID
+    tokens = decoding.greedy_decode(step, start_id, end_id, longest, len(texts))
 for text, row in zip(texts, tokens, strict=True):
     print(f"{text:>28} → {date_words.decode_iso(row.tolist())}")
 
@@ -925,7 +930,11 @@ for first, first_chance in chances[""].items():
 
 # %% exercise="beam_search" role="answer"
 def beam_search(
-    step, start_id: int, end_id: int, max_length: int, beams: int
+    step,
+    start_id: int,
+    end_id: int,
+    max_length: int,
+    beams: int,
 ) -> tuple[list[int], float]:
     """Follow several beginnings side by side; return the best sequence and its score."""
     # BEGIN SOLUTION
@@ -1112,20 +1121,16 @@ check(alignment, hidden=True)
 
 # %%
 shown = ["en", "de", "fr", "hu", "lt"]
-day = next(  # one whose digits all differ, so that each has one place to come from
-    day
-    for day in unseen_days
-    if day.month in (6, 7) and day.day > 20 and len(set(f"{day.year}{day.day}")) == 6
-)
+summer = [day for day in unseen_days if day.month in (6, 7) and day.day > 20]
+# All digits of year and day differ, so that each has one place to come from.
+day = next(day for day in summer if len(set(f"{day.year}{day.day}")) == 6)
 texts = [date_words.in_words(day, language) for language in shown]
 sources, padding = date_words.encode_texts(texts)
 with torch.no_grad():
     ready = date_reader.remember(reader, sources, padding)
 rows = date_reader.free_characters(reader, ready, len(texts)).tolist()
-transcripts = [
-    date_reader.transcribe(reader, text, date_words.decode_iso(row))
-    for text, row in zip(texts, rows, strict=True)
-]
+pairs = zip(texts, map(date_words.decode_iso, rows), strict=True)
+transcripts = [date_reader.transcribe(reader, text, iso) for text, iso in pairs]
 alignment_explorer(transcripts)
 
 # %% [markdown]
@@ -1240,11 +1245,13 @@ plots.show(
         ax=plots.panels(1, width=6.0)[0],
     )
 )
+others = (found == batch.target.roll(1, 0)).all(dim=1).double().mean()  # the last of the four
+print(f"with another memory, {others:.1%} are that memory's date, letter for letter")
 
 # %% [markdown]
 # Reordering changes nothing, as in the experiment at the start: each state knows its place. An even map loses
 # everything. The mean of a date's letters still tells which letters it has, but not which digit comes third; choosing
-# is the point of it. And with another memory the decoder writes a fine date: another one.
+# is the point of it. And with another memory the decoder writes a fine date: that memory's.
 #
 # ### How sure is 99 in 100?
 #

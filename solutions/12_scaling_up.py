@@ -171,13 +171,13 @@ plots.show(
 # %% [markdown]
 # ## Gradients that vanish
 #
-# The other loss happens before the step. In float16 everything below 6e-8 is 0, and gradients are small: the mean
-# over a batch divides each of them by the number of tokens. Multiply the loss by a large number, and by the chain
-# rule every gradient is multiplied by it. Which number?
+# The other loss happens before the step. In float16 everything below 6e-8 is 0 (or, from its half on, rounded up to
+# it), and gradients are small: the mean over a batch divides each of them by the number of tokens. Multiply the loss
+# by a large number, and by the chain rule every gradient is multiplied by it. Which number?
 #
-# The next cell trains a small character model for a few steps and takes its gradients, 40,000 numbers. It then asks,
-# for each scale, which share of them would become 0 in float16, and which share would overflow. The batch is thought
-# of as one of 6,250 pieces, 512 tokens each: the 3.2 million tokens of one step of GPT-3.
+# The next cell trains a small character model for a few steps and takes its gradients. It then asks, for each scale,
+# which share of them would become 0 in float16, and which share would overflow. The batch is thought of as one of
+# 6,250 pieces, 512 tokens each: the 3.2 million tokens of one step of GPT-3.
 
 # %%
 PIECES = 6250
@@ -194,12 +194,16 @@ plots.show(
     )
 )
 in_bfloat16 = emulated_half.zeroed_share(grads, 1.0, torch.bfloat16)
-print(f"without a scale: {shares[0][0]:.0%} become 0 in float16, {in_bfloat16[0]:.0%} in bfloat16")
+half_lost, brain_lost = shares[0][0], in_bfloat16[0]
+print(f"without a scale: {half_lost:.0%} become 0 in float16, {brain_lost:.0%} in bfloat16")
+every = torch.cat([grad.abs().flatten() for grad in grads])
+full = torch.finfo(torch.float16).tiny  # below it float16 has fewer digits, down to none
+print(f"below {full:.0e}, where digits are lost: {(every < full).double().mean():.0%} of {len(every):,}")
 
 # %% [markdown]
-# Between the walls there is room. But it moves during training, so the scale should move as well: **halve it when
-# something overflows, double it when nothing has for a long time**. That is all there is to a dynamic loss scale. An
-# overflow costs one step, and shows itself.
+# Between the walls there is room. But gradients change while a model learns, so the scale should move as well: **halve
+# it when something overflows, double it when nothing has for a long time**. That is all there is to a dynamic loss
+# scale. An overflow costs one step, and shows itself.
 
 # %% [markdown] exercise="loss_scale_step" role="header" minutes=12 lines=7 difficulty=3
 # ## Exercise: a dynamic loss scale
@@ -438,7 +442,7 @@ def curves(names: dict[str, str]) -> dict[str, list[float]]:
     return {short: smooth(cut[name]) for short, name in names.items()}
 
 
-left, right = plots.panels(2, width=3.6)
+left, right = plots.panels(2, width=4.4)
 at = range(1, TRAINED + 1)
 plots.line_plot(
     at,
@@ -474,10 +478,12 @@ for name, outcome in outcomes.items():
     print(f"{name:>28}: loss {outcome.final:5.2f}, {outcome.skipped} skipped, {zeros}")
 
 # %% [markdown]
-# Without a scale many gradients are 0 that should not be, and most others have lost digits, since float16 has fewer
-# of them near its end. Adam makes it worse: it divides each gradient by its own average size, so what is nearly
-# always 0 and now and then the smallest number of float16 becomes a huge step. With a dynamic scale (it began far too
-# high, at 2³⁶, and skipped the steps that the table shows) float16 soon cannot be told apart from float32.
+# Without a scale many gradients are 0 that should not be. (Some are 0 in every run: a character that the batch does
+# not have moves nothing in its embedding.) Nearly all others have lost digits, since float16 has fewer of them near
+# its end; the cell with the two walls counts them. Adam makes it worse: it divides each gradient by its own average
+# size, so what is nearly always 0 and now and then the smallest number of float16 becomes a huge step. With a dynamic
+# scale (it began far too high, at 2³⁶, and skipped the steps that the table shows) float16 soon cannot be told apart
+# from float32.
 #
 # Without a master copy bfloat16 hardly learns at a low rate: beside a weight of 0.1 its next number is 0.0005 away,
 # and Adam's steps have a length of 0.0001. float16, with three more bits, loses only a little **here**. With a rate
@@ -521,7 +527,8 @@ block = TransformerBlock(d_model=128, num_heads=4, d_ff=512, norm_first=True)
 count = counted_parameters(block)
 kinds = {"float32": False, "mixed": True}
 per_parameter = {kind: state_in_bytes(block, mixed) / count for kind, mixed in kinds.items()}
-print({kind: f"{size:.2f} bytes per parameter" for kind, size in per_parameter.items()})
+for kind, size in per_parameter.items():
+    print(f"{kind:>8}: {size:.2f} bytes per parameter")
 reveal(my_prediction, per_parameter["mixed"])
 
 # %% [markdown]
@@ -606,8 +613,10 @@ works = {
     "4096² by 4096²": product(4096, 4096, 4096),
     "one token by 4096²": product(1, 4096, 4096),
     "256 tokens by 512²": product(256, 512, 512),
+    # About 10 FLOPs for each number; two are read, one is written.
     "add and normalize": lambda itemsize: (10 * 4096 * 4096, 3 * itemsize * 4096 * 4096),
-    "Adam's step": lambda itemsize: (12 * 10**8, 28 * 10**8),  # float32 in both cases
+    # Float32 in both cases: four numbers of each parameter are read, three are written.
+    "Adam's step": lambda itemsize: (12 * 10**8, 28 * 10**8),
 }
 inside = {}
 print(f"{'at best':>20}{'against TF32':>15}{'against float32':>17}")
@@ -822,11 +831,12 @@ plots.show(left)
 # while it is computed again. (The peak holds the gradients of the parameters too, 2 bytes each.) Chen et al. 2016
 # balance both: about √L layers to a group.
 #
-# > **Paper and practice: other ways to fit.** Smaller batches whose gradients are added up (**gradient
-# > accumulation**): exact, if the loss is divided by the tokens of **all** pieces, and a frequent bug if each piece
-# > takes its own mean. States in 8 bits. Sharded states (ZeRO, FSDP): each data-parallel device keeps a part of the
-# > 16 bytes. A narrower d_ff, fewer heads of keys and values (chapter 2), layers that share weights (ALBERT), fewer
-# > layers of more width. "Selective" checkpointing recomputes the maps alone, the 5·h·n/d, for 2 to 3 % more FLOPs.
+# > **Paper and practice: other ways to fit.** Smaller batches help, when their gradients are added up (**gradient
+# > accumulation**). It is exact if the loss is divided by the tokens of **all** pieces, and a frequent bug if each
+# > piece takes its own mean: the next cell shows both. States can be kept in 8 bits, or sharded (ZeRO, FSDP), so that
+# > each data-parallel device keeps a part of the 16 bytes. A model can have a narrower d_ff, fewer heads of keys and
+# > values (chapter 2), layers that share weights (ALBERT), or fewer layers of more width. "Selective" checkpointing
+# > recomputes the maps alone, the 5·h·n/d, for 2 to 3 % more FLOPs.
 
 # %%
 torch.manual_seed(0)
@@ -1010,7 +1020,8 @@ if ran is not None:
     print("two processes and one agree, in outputs and in gradients\n")
     print(f"{'batch':>5}{'d_ff':>6}{'all-reduces':>13}{'ring formula':>14}{'bytes arrived':>15}")
     for batch, d_ff, reduces, ring, arrived in traffic:
-        print(f"{batch:>5}{d_ff:>6}{reduces:>13}{ring:>14,.0f}{arrived or 'unknown':>15,}")
+        seen = f"{arrived:,}" if arrived else "unknown"
+        print(f"{batch:>5}{d_ff:>6}{reduces:>13}{ring:>14,.0f}{seen:>15}")
 
 # %% [markdown]
 # ### Claim on trial: the cost of communication
@@ -1110,7 +1121,7 @@ plots.show(
         },
         xlabel="devices in the ring",
         ylabel="milliseconds",
-        title="25 GB per second, 10 microseconds",
+        title="An all-reduce: 25 GB per second, latency 10 µs",
         log_x=True,
         log_y=True,
     )
@@ -1118,7 +1129,7 @@ plots.show(
 
 # %% [markdown]
 # For large tensors the time hardly grows with the devices, since 2 (p − 1) / p stays below 2. For small ones latency
-# is all there is, and it grows with every device.
+# is soon nearly all there is, and it grows with every device.
 #
 # > **Paper and practice: not only rings.** Libraries choose between rings and trees by size and network. An
 # > all-reduce is also a **reduce-scatter** followed by an **all-gather**, and one can do something useful between the
@@ -1145,7 +1156,8 @@ reveal(my_prediction, pipeline.bubble_fraction(stages=4, microbatches=4))
 #
 # Give the share of the time in which a stage waits.
 #
-# **Why it matters.** It says how many microbatches a pipeline needs: with m = 4 s it waits a fifth of the time.
+# **Why it matters.** It says how many microbatches a pipeline needs: with four for every stage, it waits less
+# than a fifth of the time.
 #
 # **Contract.** The waiting ticks of one stage over all ticks, until the last microbatch has left the last stage.
 # Every stage takes one tick for a microbatch. Return a number between 0 and 1. (Some papers divide by the ideal time
@@ -1447,8 +1459,9 @@ except NotImplementedError:
 # %% [markdown]
 # ## Summary
 #
-# - float16 ends at 6e-8 and 65,504; bfloat16 has float32's range and three bits fewer. A **loss scale** saves
-#   gradients from the first wall, a **master copy** saves steps that are small beside their weight.
+# - float16 ends at 6e-8 and 65,504; bfloat16 has float32's range and three bits fewer than float16 for digits.
+#   A **loss scale** saves gradients from the first wall, a **master copy** saves steps that are small beside their
+#   weight.
 # - Widen, unscale, look, clip, step. Sums, norms and softmax run in float32.
 # - Mixed precision leaves the 16 bytes per parameter as they are and shrinks activations. Its speed is a ratio of
 #   bytes or of peaks: 2 against TF32.
