@@ -30,7 +30,15 @@ EnvironmentCheck()
 # ## How an exercise works
 #
 # An exercise has a text that says what is asked, three folded hints, a cell for your answer, and a check. Here is a
-# small one. Read the contract, replace the two marked lines, run the cell, and run the check below it.
+# small one. Run the imports in the next cell, read the contract, replace the two marked lines, run the cell, and run
+# the check below it.
+
+# %%
+import numpy as np
+from jaxtyping import Float
+
+from autograder import check, evaluate
+from course_lib.weighted_mean import weighted_mean as finished
 
 # %% [markdown] exercise="weighted_mean" role="header" minutes=5 lines=1 difficulty=1
 # ## Exercise: the weighted mean
@@ -39,8 +47,8 @@ EnvironmentCheck()
 #
 # $$\text{mean} = \frac{\sum_i w_i v_i}{\sum_i w_i}$$
 #
-# **Why it matters.** Attention computes such a mean for every position of a text, 12 heads in each of 12 layers in the
-# smallest GPT-2. Chapter 1 asks where the weights come from.
+# **Why it matters.** Attention computes such a mean for every position of a text, in every head of every layer: the
+# smallest GPT-2 has 12 layers of 12 heads. Chapter 1 asks where the weights come from.
 #
 # **Contract.** `values` and `weights` are arrays of the same length; the weights are not negative, at least one is
 # positive, and they need not sum to 1. The result is one number.
@@ -61,16 +69,11 @@ EnvironmentCheck()
 #
 # </details>
 
-# %%
-import numpy as np
-from jaxtyping import Float
-
-from autograder import check, evaluate
-from course_lib.weighted_mean import weighted_mean as finished
 
 # %% exercise="weighted_mean" role="answer"
 def weighted_mean(
-    values: Float[np.ndarray, "value"], weights: Float[np.ndarray, "value"]
+    values: Float[np.ndarray, "value"],
+    weights: Float[np.ndarray, "value"],
 ) -> float:
     """Average values, each counting as much as its weight says."""
     # BEGIN SOLUTION
@@ -92,6 +95,7 @@ check(weighted_mean, hidden=True)
 # A pass is one quiet line. Before you write anything, the check says that nothing is written yet. And what does it say
 # to a wrong answer? The next cell asks about two of them. `evaluate` gives the same verdict as `check` without stopping
 # the notebook.
+
 
 # %%
 def forgetful(values, weights):
@@ -131,6 +135,7 @@ finished(np.array([10.0, 20.0, 40.0]), np.array([2.0, 1.0, 1.0]))
 # | `course reset softmax` | puts the starter back and keeps a copy of what you wrote |
 # | `course update 1` | takes a corrected chapter into your notebook; your answers stay |
 # | `course progress` | shows what passed, what was tried and what is untouched |
+# | `course progress 1` | shows the same for one chapter, exercise by exercise |
 # | `course doctor` | looks at the machine, as above |
 #
 # If the terminal does not know `course`, write `.venv/bin/course` from the course's folder (on Windows
@@ -156,7 +161,12 @@ chapter_table()
 # %% [markdown]
 # ## How far you are
 #
-# This table reads your saved notebooks and nothing else. "Passed" means that the check passed when it last ran.
+# This table reads your saved notebooks and nothing else, so save first. It counts exercises and written questions:
+#
+# - **passed**: the check passed when it last ran;
+# - **answered**: a written answer is there, and a person reads it;
+# - **tried**: something was changed, and the check has not passed since;
+# - **untouched**: all is as it was handed out.
 
 # %%
 from autograder.learning.contents import progress_table

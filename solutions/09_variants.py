@@ -1354,7 +1354,7 @@ verdict(
 # Document B writes the layer of experts as $y = \sum_i G(x)_i\, E_i(x)$. Read literally, every expert works on every
 # token. Switch takes only the **one** expert that the router prefers:
 #
-# $$y = p_i(x)\, E_i(x), \qquad i = \arg\max_j p_j(x), \qquad p(x) = \text{softmax}(\text{router}(x))$$
+# $$y = p_i(x)\, E_i(x), \qquad i = \operatorname{argmax}_j p_j(x), \qquad p(x) = \text{softmax}(\text{router}(x))$$
 #
 # So a model can have many times the parameters at the same work per token: in the paper more than a trillion. The n in
 # document B's sum is the number of experts, not of tokens. And Switch does not stand between BERT and GPT: it is a T5,

@@ -144,8 +144,8 @@ for spread in (0.02, 0.2, 1.0):
     print(f"entries of spread {spread:>4}: first loss {first_loss:6.2f}, ln V = {foretold:.2f}")
 
 # %% [markdown]
-# Only a small last layer gives even logits. With a spread of 1 the model is sure, and wrong; the first hundred steps
-# would go into unlearning that. (A public example: in jsboige/CoursIA, pull request 12768, a forgotten 0.02 made the
+# Only a small last layer gives even logits. With a spread of 1 the model is sure, and wrong; its first steps would go
+# into unlearning that. (A public example: in jsboige/CoursIA, pull request 12768, a forgotten 0.02 made the
 # first loss 107 instead of 4.4.)
 #
 # ## The clinic
@@ -155,16 +155,14 @@ for spread in (0.02, 0.2, 1.0):
 # honest loss.
 
 # %%
-print(
-    "a text:                ",
-    clinic.repeated_digits(1, torch.Generator().manual_seed(3))[0][0].tolist(),
-)
+read, due = clinic.repeated_digits(1, torch.Generator().manual_seed(3))
+print(f"a text:                 {[read[0, 0].item(), *due[0].tolist()]}")
 print(f"loss of day one:        {initialization.initial_loss(clinic.DIGITS):.2f} nats")
 print(f"lowest honest loss:     {clinic.possible_loss():.2f} nats")
 
 # %% [markdown]
-# All get the same data and the same optimizer, AdamW, for a hundred steps. Now they are admitted, and watched (about
-# ten seconds). Eight names, since one of the patients comes twice: once ill, once treated.
+# All get the same data and the same optimizer, AdamW, for a hundred steps, unless nothing moves or a loss is NaN. Now
+# they are admitted, and watched. Eight names, since one of the patients comes twice: once ill, once treated.
 
 # %%
 stays = {name: clinic.admit(name) for name in clinic.PATIENTS}
@@ -190,7 +188,7 @@ clinic_explorer(records)
 # |---|---|---|
 # | loss | mean cross-entropy | ln V at the start, the lowest honest loss at the end |
 # | gradient, first block | length of the gradient of the first block's weights | the same number for the last block |
-# | step over weights | length of an update over length of the weights | 0.001 is a common rule; 0.1 is alarming |
+# | step over weights | length of an update over length of the weights | 0.001, a rule of thumb; 0.1 is alarming |
 # | largest score | before softmax | 88.7, if nobody subtracts the maximum |
 # | entropy of the heads | how widely a query looks, in nats | the even map, ln of the visible keys |
 # | scale, last block | root mean square of the stream | the first block's |
@@ -215,8 +213,8 @@ for axes, (name, norms) in zip(figure, deep.items(), strict=True):
 plots.show(figure[0])
 
 # %% [markdown]
-# The vanishing gradient loses orders of magnitude with every block (its twelve blocks have neither norms nor skip
-# connections). The other one does not.
+# The vanishing gradient loses orders of magnitude, about one in each of its twelve blocks, which have neither norms
+# nor skip connections. The other one does not.
 #
 # > **Document B's missing list: debugging a deep stack.** Gradient norms layer by layer. The scale of the stream layer
 # > by layer. Step over weights. Then try, one at a time: pre-norm; smaller last matrices; warm-up; clipping. Chapter 3
@@ -382,14 +380,14 @@ print(f"{ill.grad_norm[-1]:.2g} at the last")
 # %% [markdown]
 # ## Clipping
 #
-# A single bad batch can bring a gradient a hundred times as long as usual. Clipping puts a limit on its length.
+# A single bad batch can bring a gradient many times as long as usual. Clipping puts a limit on its length.
 
 # %% [markdown] exercise="clip_gradients" role="header" minutes=10 lines=6 difficulty=3
 # ## Exercise: clip the gradient
 #
 # Scale all gradients by one and the same factor, so that together they are no longer than `max_norm`.
 #
-# **Why it matters.** Every large language model is trained with it; GPT-3's limit is 1. The number that it returns is
+# **Why it matters.** Nearly every large language model is trained with it; GPT-3's limit is 1. The number it returns is
 # the best smoke alarm of a training log.
 #
 # **Contract.** `parameters` is anything that can be looped over, such as `model.parameters()`, which is a generator:
@@ -469,6 +467,8 @@ for name, pieces in ways.items():
     print(f"{name:>24}: length {after.norm().item():6.2f}, cosine with the gradient {cosine:.3f}")
 
 # %% [markdown]
+# Only the common norm keeps the direction.
+#
 # > **Paper and practice: clipping and Adam.** Adam divides a gradient by its running size, so a gradient that is
 # > **always** multiplied by one tenth changes nothing. Clipping helps against the exception, not against the rule: if
 # > every step is clipped, the limit has become a part of the learning rate. And with loss scaling (chapter 12) the
@@ -648,8 +648,8 @@ for name, words in (("fixed", "one spread for all"), ("with depth", "base / √(
     )
 
 # %% [markdown]
-# A stream that has swollen to several times its size makes the last blocks' contributions look small: at the start
-# they hardly matter, and the first blocks do all the learning.
+# In a pre-norm stack every block adds a term of about the same size, whatever the stream has grown to. In a stream
+# that has swollen to four times its size, the last blocks' terms hardly matter at the start.
 #
 # ### Claim on trial: document B's σ²
 #
@@ -687,9 +687,9 @@ verdict(
 )
 
 # %% [markdown]
-# Without norms every matrix on the way back counts, so the factor is a power of the depth. With norms it does not even
-# reach σ²: what goes into a norm may be twice as large, what comes out is not. One formula for all stacks cannot be
-# right.
+# Without norms every matrix on the way back counts, so the factor is a power of 2, with an exponent that grows with
+# the depth. With norms it does not even reach σ²: what goes into a norm may be twice as large, what comes out is not.
+# One formula for all stacks cannot be right.
 #
 # ## Where numbers end
 #
@@ -1192,8 +1192,9 @@ verdict(
 # ## Search
 #
 # "Modern approaches leverage Bayesian optimization and evolutionary algorithms", says document B, and gives the goal:
-# $\theta^* = \arg\min_\theta L(f_\theta, D_\text{val})$. Here you build two of them and use a library for the third,
-# all on one small real problem: rate, climb and weight decay for the clinic's task.
+# $\theta^* = \operatorname{argmin}_\theta L(f_\theta, D_\text{val})$, the hyperparameters θ whose model f has the
+# lowest loss L on validation data D. Here you build two of the methods and use a library for the third, all on one
+# small real problem: rate, climb and weight decay for the clinic's task.
 #
 # > **Document B's missing list: strategies.** Start from a recipe that worked for somebody. Change one thing at a time
 # > to understand; draw at **random** to search, since a grid wastes its points on what does not matter (Bergstra and
@@ -1469,8 +1470,8 @@ for name, loss in (
 #
 # ### Claim on trial: the winner's score
 #
-# $\arg\min L(f_\theta, D_\text{val})$ picks the config with the best validation score. Can that score then be
-# reported?
+# $\operatorname{argmin} L(f_\theta, D_\text{val})$ picks the config with the best validation score. Can that score
+# then be reported?
 #
 # ### Predict first: a hundred coin flips
 #
@@ -1525,13 +1526,14 @@ rows = {
 print(f"{'':>16}" + "".join(f"{name:>18}" for name in columns))
 for label, attribute in rows.items():
     values = [getattr(RECIPES[name], attribute) for name in columns]
-    told = [f"{value:,}" if isinstance(value, int) else str(value) for value in values]
+    told = [f"{v:,}" if isinstance(v, int) else str(v or "not named") for v in values]
     print(f"{label:>16}" + "".join(f"{value:>18}" for value in told))
 
 # %% [markdown]
-# GELU, WordPiece with a vocabulary of 30,000, and dropout on all layers complete BERT's list. d_ff is four times
-# d_model in all of them; so far document B's "pattern observed across many" holds. (Gated networks, chapter 4, use
-# 8/3.)
+# The numbers are those of the papers; where a paper names none, the code may still have one (BERT's published code
+# clips at 1). GELU, WordPiece with a vocabulary of 30,000, and dropout on all layers complete BERT's list. d_ff is
+# four times d_model in all of them; so far document B's "pattern observed across many" holds. (Gated networks,
+# chapter 4, use 8/3.)
 #
 # BERT's rate falls in a straight line. Here are the three curves, each relative to its own peak and length:
 
@@ -1692,5 +1694,6 @@ except NotImplementedError:
 #   (ASHA).
 # - Jaderberg et al. 2017, *Population Based Training of Neural Networks*, arXiv 1711.09846: §4.1.
 # - Akiba et al. 2019, *Optuna*, arXiv 1907.10902. Yang et al. 2022, *Tensor Programs V*, arXiv 2203.03466 (µP).
+# - Stanford's course CS231n, notes *Neural Networks Part 3* (step over weights).
 # - Gemma Team 2024, *Gemma 2*, arXiv 2408.00118 (capped scores).
 # - The repository jsboige/CoursIA, pull request 12768: a first loss of 107.

@@ -198,7 +198,9 @@ half_lost, brain_lost = shares[0][0], in_bfloat16[0]
 print(f"without a scale: {half_lost:.0%} become 0 in float16, {brain_lost:.0%} in bfloat16")
 every = torch.cat([grad.abs().flatten() for grad in grads])
 full = torch.finfo(torch.float16).tiny  # below it float16 has fewer digits, down to none
-print(f"below {full:.0e}, where digits are lost: {(every < full).double().mean():.0%} of {len(every):,}")
+print(
+    f"below {full:.0e}, where digits are lost: {(every < full).double().mean():.0%} of {len(every):,}"
+)
 
 # %% [markdown]
 # Between the walls there is room. But gradients change while a model learns, so the scale should move as well: **halve

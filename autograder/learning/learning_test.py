@@ -103,8 +103,10 @@ def test_a_damaged_notebook_is_named_and_the_others_are_shown(course: Path) -> N
 def test_the_table_for_a_notebook_says_the_same_numbers(course: Path) -> None:
     answer(course, "double", RIGHT["double"], PASSED)
     shown = course_html(progress(course))
-    assert "<td>3 of 8</td>" in shown
-    assert shown.count("<tr>") == 3
+    assert ">3 of 8</td>" in shown
+    assert "double</th>" in shown
+    assert "passed: the check passed when it last ran" in shown
+    assert shown.count("<tr>") == 3 + 4  # the course, and the one chapter's exercises
 
 
 def test_reset_restores_the_starter_and_keeps_a_copy(course: Path) -> None:

@@ -48,12 +48,26 @@ def chapter_table(one: ChapterProgress) -> Table:
 
 
 def course_html(found: Iterable[ChapterProgress]) -> str:
-    """Return the table of all chapters for a notebook."""
-    head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
+    """Return the table of all chapters for a notebook, each chapter's exercises folded below it."""
+    chapters = list(found)
+    folded = "".join(chapter_html(one) for one in chapters if one.steps)
+    return f"{html_table(HEADINGS, course_rows(chapters))}{folded}"
+
+
+def chapter_html(one: ChapterProgress) -> str:
+    """Return one chapter's exercises, folded."""
+    rows = [(step.exercise, f"{step.points:g}", f"{step.state}: {STATES[step.state]}") for step in one.steps]
+    table = html_table(("exercise", "points", "state"), rows)
+    return f"<details><summary>{html.escape(one.chapter)}, exercise by exercise</summary>{table}</details>"
+
+
+def html_table(headings: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a table for a notebook, whose own style would set text to the right."""
+    head = "".join(f'<th scope="col" style="text-align:left">{html.escape(heading)}</th>' for heading in headings)
     body = "".join(
         f'<tr><th scope="row" style="text-align:left">{html.escape(row[0])}</th>'
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
+        + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row[1:])
         + "</tr>"
-        for row in course_rows(found)
+        for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
