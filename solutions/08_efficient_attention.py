@@ -461,8 +461,8 @@ for name, way in ways.items():
 plain_work, plain_bytes = spent.pop("plain, nothing hidden")
 less = {}
 for name, (work, most) in spent.items():
-    less[f"FLOPs, {name}"] = work < plain_work / 2
-    less[f"bytes, {name}"] = most < plain_bytes / 2
+    less[f"FLOPs ({name})"] = work < plain_work / 2
+    less[f"bytes ({name})"] = most < plain_bytes / 2
 print()
 verdict("sparse patterns reduce the cost", less, depends_on="whether hidden pairs are computed")
 
@@ -731,8 +731,8 @@ for n in (100, 400):
     off_tiled = (tiled - judge).abs().max().item()
     print(f"n = {n}: off by {off_standard:.1e} plain, {off_tiled:.1e} in tiles;", end=" ")
     print(f"{(standard != tiled).double().mean():.0%} of the numbers differ in some bit")
-    same[f"bit by bit, n = {n}"] = torch.equal(standard, tiled)
-    same[f"up to rounding, n = {n}"] = off_tiled <= 2 * off_standard
+    same[f"bit by bit at n = {n}"] = torch.equal(standard, tiled)
+    same[f"up to rounding at n = {n}"] = off_tiled <= 2 * off_standard
 print()
 verdict("tiles are numerically identical to plain attention", same, depends_on="the reading")
 
@@ -742,15 +742,15 @@ verdict("tiles are numerically identical to plain attention", same, depends_on="
 #
 # ### Predict first: the FLOPs of FlashAttention
 #
-# Plain attention of one head on 1024 tokens of width 64 takes 268,435,456 FLOPs for its two products. How many does
-# the tiled form take? (A number of FLOPs; the counter looks inside every tile.)
+# Plain attention of one head on 1024 tokens of width 64 takes 268,435,456 FLOPs for its two products. How many times as
+# many does the tiled form take? (1 means as many, 0.5 half as many; the counter looks inside every tile.)
 
 # %%
-my_prediction = None  # FLOPs
+my_prediction = None  # times the FLOPs of plain attention
 
 tensors = drawn(1024)
 tiled_flops = flop_counter.counted_flops(flash.flash_attention, *tensors, 128)
-reveal(my_prediction, tiled_flops)
+reveal(my_prediction, tiled_flops / 268_435_456)
 
 # %% [markdown]
 # ### Claim on trial: document B's numbers for FlashAttention
@@ -1173,8 +1173,8 @@ for rank in RANKS:
     averaged = error(linformer.linformer_attention(query, key, value, pooled, pooled), true)
     by_chance = random_linformer_error(rank)
     print(f"rank {rank:>3}: random {by_chance:6.2f}, neighbors averaged {averaged:.2f}")
-    better[f"random, rank {rank}"] = by_chance < 0.9 * of_mean
-    better[f"averages, rank {rank}"] = averaged < 0.9 * of_mean
+    better[f"random at rank {rank}"] = by_chance < 0.9 * of_mean
+    better[f"averages at rank {rank}"] = averaged < 0.9 * of_mean
 print()
 verdict("an untrained Linformer approximates attention", better, depends_on="matrices and rank")
 
@@ -1194,15 +1194,17 @@ verdict("Linformer's memory is O(Nk)", doubles, depends_on="n")
 # function**, which may serve after training.
 #
 # Its paper argues that it may, because maps are nearly of **low rank**: a few singular values hold most of them. That
-# can be looked at. Which share of a map's square sum lies in its 8 and its 32 largest singular values, of 256?
+# can be looked at. Which share of a map's square sum lies in its 1, 8 and 32 largest singular values, of 256?
 
 # %%
 for scale in (0.5, 1.0, 1.5):
     query, key, _ = drawn(256, d_head=16, scale=scale)
     weights = tensor_attention(query, key, key)[1][0, 0]
     energy = torch.linalg.svdvals(weights).square()
-    held = {rank: (energy[:rank].sum() / energy.sum()).item() for rank in (1, 8, 32)}
-    print(f"entries of size {scale}: " + ", ".join(f"rank {rank} {share:.0%}" for rank, share in held.items()))
+    print(f"entries of size {scale}:", end="")
+    for rank in (1, 8, 32):
+        print(f"   rank {rank}: {energy[:rank].sum() / energy.sum():.0%}", end="")
+    print()
 
 # %% [markdown]
 # Soft maps are nearly of rank 1: all their rows are close to the mean. The sharper a map is, the more directions it
@@ -1265,10 +1267,12 @@ plots.show(
 )
 
 # %% [markdown]
-# The error falls, and the price is in the same plot: with 8 rounds a good part of all pairs has been compared after
-# all. Hashing pays when n is so large that even several rounds are a small share of n², and only where attention is
-# sharp. (The rest of Reformer saves memory elsewhere: **reversible** layers, whose inputs are computed back from their
-# outputs instead of being kept, and a feed-forward network that takes its tokens in chunks.)
+# One round is worse than zeros: where a token meets few of its likes, it averages strangers, and a mean of a few
+# values is longer than the true mean of many. Then the error falls, and the price is in the same plot: with 8 rounds
+# a good part of all pairs has been compared after all. Hashing pays when n is so large that even several rounds are a
+# small share of n², and only where attention is sharp. (The rest of Reformer saves memory elsewhere: **reversible**
+# layers, whose inputs are computed back from their outputs instead of being kept, and a feed-forward network that
+# takes its tokens in chunks.)
 #
 # ### Fixed, learned, hierarchical
 #
@@ -1449,9 +1453,9 @@ for of, ylabel in (("seconds", "seconds"), ("peaks", "bytes alive at most")):
 # %% [markdown]
 # Read the slopes first. The exact forms all climb with 2 in seconds: tiles save **memory**, and time only as far as
 # memory was what took the time. In bytes, the naive form and the library's math backend climb with 2, for they write
-# the table, and everything else climbs with 1. Local and linear climb with 1 on both sides. And Python's loops have a
-# price at small n: our own tiles begin above the library's, which do the same loops inside one kernel. (Single points
-# jump when another program gets in the way.)
+# the table, and everything else climbs with 1 or less. Local and linear climb with 1 on both sides. And Python's
+# loops have a price at small n: our own tiles begin above the library's, which do the same loops inside one kernel.
+# (Single points jump when another program gets in the way.)
 
 # %% [markdown] exercise="KVCache" role="header" minutes=15 lines=14 difficulty=3
 # ## Exercise: a KV cache

@@ -140,6 +140,20 @@ def first_free_keys(length, window, num_global, num_random, generator):
 
 
 @exercise.misconception("""
+    The random keys of each row lie side by side: one start was drawn, and the keys after it came along. BigBird's fast
+    form draws random **blocks**; this mask draws every key on its own, so that links lead to more places.
+""")
+def keys_side_by_side(length, window, num_global, num_random, generator):
+    mask = _fixed(length, window, num_global)
+    for i in range(num_global, length):
+        free = mask[i].nonzero()[:, 0]
+        starts = max(1, len(free) - num_random + 1)
+        start = int(torch.randint(starts, (1,), generator=generator))
+        mask[i, free[start : start + num_random]] = False
+    return mask
+
+
+@exercise.misconception("""
     Your window has the size right and looks back only. BigBird's window goes to both sides: |i - j| < window.
 """)
 def causal_window(length, window, num_global, num_random, generator):

@@ -13,19 +13,22 @@ from course_lib.efficient.flash import flash_attention
 from course_lib.efficient.linear import kernel_attention
 from course_lib.masks import causal_mask
 
-D_K, D_V = 3, 4  # so that a sum per token, (d_k, d_v), stays smaller than a row of the table, of at least 20 keys
+# A table of all pairs has at least 32 keys in a row. A sum per token, (d_k, d_v), stays smaller than that, and so do
+# the features of all heads together, so that a copy of the keys is no table in any order of its axes.
+D_K, D_V = 3, 4
+LENGTHS = (32, 37)
 
 
 def tensors(draw: Draw, n_q: int, n_k: int, leading: tuple[int, ...] | None = None) -> list:
     """Draw queries, keys and values for a batch of heads."""
-    leading = tuple(draw.sizes(2, low=2, high=5)) if leading is None else leading
+    leading = tuple(draw.sizes(2, low=2, high=3)) if leading is None else leading
     shapes = ((n_q, D_K), (n_k, D_K), (n_k, D_V))
     return [draw.normal(*leading, *shape, mean=0.3 if shape[-1] == D_V else 0.0) for shape in shapes]
 
 
 def whole(draw: Draw, causal: bool | None = None, leading: tuple[int, ...] | None = None) -> Program:
     """Give one sequence long enough that a table of its pairs would show."""
-    length = draw.integer(20, 29)
+    length = draw.integer(*LENGTHS)
     given = tensors(draw, length, length, leading)
     return (call(*given) if causal is None else call(*given, causal=causal)).counting()
 
@@ -165,6 +168,15 @@ def relu_and_one(query, key, value, causal=False):
 def exponential_features(query, key, value, causal=False):
     weighted, total = _sums(query.exp(), key.exp(), value, causal)
     return weighted / total
+
+
+@exercise.misconception("""
+    Your features are softmaxes: over the features of each query, and over the tokens of the keys. That is a paper of
+    its own, "efficient attention". Here both go through elu + 1, and one division at the end makes weights sum to 1.
+""")
+def softmaxes_as_features(query, key, value, causal=False):
+    query, key = query.softmax(-1), key.softmax(-2)
+    return _sums(query, key, value, causal)[0]
 
 
 @exercise.misconception("""

@@ -132,6 +132,19 @@ def whole_block_before(query, key, value, window):
 
 
 @exercise.misconception("""
+    You cut out the right keys for each block, and then every query of the block looks at all of them: at later tokens
+    of its own block too, and at keys before its own window. Cutting is for the block; inside it, places still decide.
+""")
+def nothing_hidden_inside_a_block(query, key, value, window):
+    length, outputs = query.shape[-2], []
+    for start in range(0, length, window):
+        seen = slice(max(0, start - window + 1), start + window)
+        rows = query[..., start : start + window, :]
+        outputs.append(tensor_attention(rows, key[..., seen, :], value[..., seen, :])[0])
+    return torch.cat(outputs, -2)
+
+
+@exercise.misconception("""
     Your window is one key too wide. The token itself is one of the `window` keys: i - j < window.
 """)
 def one_too_wide(query, key, value, window):

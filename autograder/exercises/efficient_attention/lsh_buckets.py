@@ -1,5 +1,7 @@
 """Check `lsh_buckets`: the nearest of a set of random directions and their opposites."""
 
+from functools import partial
+
 import torch
 
 from autograder.draw import Draw
@@ -47,6 +49,17 @@ def in_range(program: Program, found: Run) -> str | None:
     return f"there are {count} buckets, numbered from 0 to {count - 1}, but yours run from {low} to {high}"
 
 
+def buckets_are_int64(program: Program, found: Run) -> str | None:
+    """Say when the numbers of the buckets have another type."""
+    dtype = found.outcomes[0].dtype
+    if dtype == torch.int64:
+        return None
+    name = str(dtype).removeprefix("torch.")
+    return f"your buckets have the dtype {name}, but places are int64, as `argmax` gives them and `gather` wants them"
+
+
+case = partial(Case, limit=buckets_are_int64)
+
 exercise = Exercise(
     chapter=CHAPTER,
     library="torch",
@@ -54,13 +67,13 @@ exercise = Exercise(
     returns=("the buckets",),
     properties=[in_range],
     cases=[
-        Case("one sequence", drawn),
-        Case("vectors and their opposites", with_opposites),
-        Case("a batch of heads", lambda draw: drawn(draw, 2, 3, tokens=11), hidden=True),
-        Case("the same directions at three lengths", of_many_lengths, hidden=True),
-        Case("vectors around one point", leaning, hidden=True),
-        Case("float64", drawn, hidden=True, dtype="float64"),
-        Case("two buckets", lambda draw: drawn(draw, directions=1), hidden=True),
+        case("one sequence", drawn),
+        case("vectors and their opposites", with_opposites),
+        case("a batch of heads", lambda draw: drawn(draw, 2, 3, tokens=11), hidden=True),
+        case("the same directions at three lengths", of_many_lengths, hidden=True),
+        case("vectors around one point", leaning, hidden=True),
+        case("float64", drawn, hidden=True, dtype="float64"),
+        case("two buckets", lambda draw: drawn(draw, directions=1), hidden=True),
     ],
 )
 
@@ -169,6 +182,14 @@ def largest_projection(x, rotations):
 """)
 def centered_first(x, rotations):
     return lsh.lsh_buckets(x - x.mean(-2, keepdim=True), rotations)
+
+
+@exercise.misconception("""
+    The buckets are right, as int32. Whoever sorts tokens by them uses them as places next, and PyTorch's `gather` wants
+    int64, which `argmax` gives by itself.
+""")
+def smaller_numbers(x, rotations):
+    return lsh.lsh_buckets(x, rotations).int()
 
 
 @exercise.alternative

@@ -107,4 +107,13 @@ def _of_the_draw(further: Tensor, free: Tensor, num_global: int) -> dict[str, st
     columns = further.any(0)
     if further.any() and int(columns.sum()) <= int(further.sum(-1).max()) + 2 * (len(further) > 20):
         notes["same"] = "all queries got the same random keys: each row draws its own"
+    rows = zip(further.tolist(), free.tolist(), strict=True)
+    if further.any() and all(_in_one_piece([drawn for drawn, may in zip(*row, strict=True) if may]) for row in rows):
+        notes["runs"] = "the random keys of every query lie side by side: each of them should be drawn on its own"
     return notes
+
+
+def _in_one_piece(drawn: list[bool]) -> bool:
+    """Say whether what was drawn lies side by side, among the keys that could be drawn."""
+    places = [place for place, taken in enumerate(drawn) if taken]
+    return not places or places[-1] - places[0] < len(places)
