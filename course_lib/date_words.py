@@ -88,7 +88,7 @@ def written_dates(
     chosen = [torch.randint(size, (count,), generator=generator) for size in (len(days), len(languages), len(FORMS))]
     written = []
     for place, language, form in torch.stack(chosen, dim=1).tolist():
-        day, code, name = days[place], languages[language], FORMS[form]
+        day, code, name = days[place], str(languages[language]), FORMS[form]
         written.append(WrittenDate(in_words(day, code, name), day, code, name))
     return written
 

@@ -36,7 +36,7 @@ class PrivatePostgres:
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self.as_user |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         self.data = self.folder / "data"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen | None = None
         self.names = 0
         make = [
             programs / "initdb",
@@ -57,11 +57,11 @@ class PrivatePostgres:
         """Start it and wait until it answers."""
         command = [self.programs / "postgres", "-D", self.data, "-k", self.folder, "-h", "", "-F"]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, **self.as_user)
+            self.process = running = subprocess.Popen(command, stdout=log, stderr=log, **self.as_user)
         ready = [self.programs / "pg_isready", "-q", "-h", self.folder, "-U", USER]
         deadline = time.monotonic() + SECONDS_TO_START
         while subprocess.run(ready).returncode:
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if running.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError((self.folder / "log").read_text())
             time.sleep(SECONDS_BETWEEN_LOOKS)
 

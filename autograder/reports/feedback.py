@@ -4,6 +4,7 @@ nbgrader makes it: nbgrader_config.py names `FeedbackPage` and `GetPoints`, so `
 plain `nbgrader generate_feedback` all give the same page.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,6 +23,7 @@ from autograder.grading.verdicts import Score, exercise_results
 from autograder.reports.notebook_html import cell_html
 from autograder.reports.safe_html import anchor
 
+FENCED = re.compile(r"(?ms)^```.*?^```$")  # code that is shown; its comments are no headings
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -137,7 +139,8 @@ def headings_of(notebook: NotebookNode) -> dict[str, str]:
     heading = ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and "nbgrader" not in cell.metadata:
-            titles = [line.lstrip("#").strip() for line in cell.source.splitlines() if line.startswith("#")]
+            lines = FENCED.sub("", cell.source).splitlines()
+            titles = [line.lstrip("#").strip() for line in lines if line.startswith("#")]
             heading = anchor(titles[-1]) if titles else heading
         elif "nbgrader" in cell.metadata and heading:
             found.setdefault(exercise_of(cell), heading)

@@ -60,6 +60,11 @@ def test_without_headings_the_links_lead_to_the_graded_cells(notebook: NotebookN
     test_every_link_of_the_summary_leads_somewhere(notebook)
 
 
+def test_a_comment_in_shown_code_is_no_heading(notebook: NotebookNode) -> None:
+    notebook.cells[2].source += "\n\n```python\n# a comment\n```"
+    test_every_link_of_the_summary_leads_somewhere(notebook)
+
+
 def test_the_page_says_who_how_much_and_why_first(notebook: NotebookNode) -> None:
     shown = page(notebook, ABOUT)
     places = [

@@ -72,6 +72,7 @@ def train_experts(balance_weight: float, head_start: float, steps: int = STEPS) 
     def error_and_balance(model: nn.Module, batch: Batch) -> Tensor:
         error = F.mse_loss(model(batch[0])[:, :FEATURES], batch[1])
         errors.append(error.item())
+        assert layer.routing is not None, "a layer that has just run knows where it sent what"
         loads.append(layer.routing.loads.tolist())
         return error + balance_weight * balance_loss(model)
 
