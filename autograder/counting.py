@@ -27,7 +27,7 @@ class Counts:
     @property
     def largest(self) -> tuple[int, ...]:
         """Give the shape of the largest tensor that was allocated."""
-        return max(self.shapes, key=lambda shape: torch.Size(shape).numel(), default=())
+        return max(self.shapes, key=lambda shape: (torch.Size(shape).numel(), shape), default=())
 
 
 class Counter(AllocationCounter):
