@@ -285,7 +285,8 @@ class KernelSession:
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell; a message wakes one that awaits, which sees no signal asleep."""
         self.process.send_signal(signal.SIGINT)
-        self.session.send(self._shell, self.session.msg("kernel_info_request"))
+        if self._shell.poll(0, zmq.POLLOUT):  # where nobody listens any more, sending would wait for ever
+            self.session.send(self._shell, self.session.msg("kernel_info_request"))
 
     def kill(self, why: str = "closed") -> None:
         """End the kernel and all that it started, for a reason of `WHY_IT_ENDED`, unless it has ended before."""
