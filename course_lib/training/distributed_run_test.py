@@ -145,6 +145,7 @@ SCRIPT = """
         started.append(popen(*args, **kwargs))
         return started[-1]
     distributed_run.subprocess.Popen = noted
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     threading.Timer(0.7, os.kill, (os.getpid(), signal.{signal})).start()
     try:
         x = torch.randn(2, 3, 4)
