@@ -25,6 +25,7 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.ClearMarkScheme",
     "nbgrader.preprocessors.ComputeChecksums",
     "nbgrader.preprocessors.CheckCellMetadata",
+    "autograder.authoring.handed_out.NoteWhatIsHandedOut",
 ]
 
 # A cell may take as long as a whole chapter is allowed to, so only an endless one meets the limit.

@@ -76,6 +76,7 @@ def with_badges(text: str, chapter: str, published: Repository | None) -> str:
     """Return a student's notebook with the links and Colab's install cell behind the opening."""
     if published is None:
         return text
+    from autograder.authoring.handed_out import note_what_is_handed_out
     from autograder.authoring.release import write_notebook
 
     notebook: NotebookNode = nbformat.reads(text, as_version=4)
@@ -83,6 +84,7 @@ def with_badges(text: str, chapter: str, published: Repository | None) -> str:
     links = nbformat.v4.new_markdown_cell(published.badges(place), id=BADGE_ID)
     install = nbformat.v4.new_code_cell(INSTALL.format(address=published.address), id=INSTALL_ID)
     notebook.cells[1:1] = [links, install]
+    note_what_is_handed_out(notebook)
     return write_notebook(notebook)
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from autograder.authoring.badges import repository, with_badges
 from autograder.authoring.chapter_source import ChapterSource, read_chapter
-from autograder.authoring.handed_out import note_what_is_handed_out
 from autograder.authoring.instructor import instructor_notebook
 from autograder.authoring.release import release, write_notebook
 from autograder.authoring.roles import BuildError
@@ -32,6 +31,5 @@ def make_chapter(source: Path, course: Path) -> MadeChapter:
     doubled = identity_problems(chapter.name, notebook)
     if doubled:
         raise BuildError(doubled[0])
-    released = with_badges(release(notebook, chapter.name, course), chapter.name, repository(course))
-    student = note_what_is_handed_out(released)
+    student = with_badges(release(notebook, chapter.name, course), chapter.name, repository(course))
     return MadeChapter(chapter, write_notebook(notebook), student)

@@ -1,7 +1,5 @@
 """What an instructor sees of a graded class: formgrader in JupyterLab, and a feedback page."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from autograder.reports.class_report import write_report
 
 pytestmark = pytest.mark.slow
 POINTS = {LEARNER: "32 / 36", MISTAKEN: "27 / 36"}
-WRITTEN, BY_HAND, COMMENT = "why_the_root-written", "3", "Say which variance grows."
 ITS_HEADING = "Exercise: scaled dot-product attention"
 MATHJAX = "https://cdnjs.cloudflare.com/ajax/libs/mathjax/"  # nbgrader's pages ask for it, and read without
 
@@ -61,36 +58,6 @@ def test_a_feedback_page_shows_points_and_the_diagnosis(browser: Browser, graded
                 expect(page.get_by_role("heading", name=ITS_HEADING)).to_be_in_viewport()
             else:
                 expect(diagnosis).to_have_count(0)
-
-
-def test_points_and_comment_given_by_hand_survive_a_regrading(
-    browser: Browser, graded: GradedClass, tmp_path: Path
-) -> None:
-    with jupyter_lab(graded.course, tmp_path) as lab, fresh_page(browser, tolerated=MATHJAX) as page:
-        page.goto(lab.url(f"formgrader/gradebook/{CHAPTER}/{CHAPTER}"))
-        page.get_by_role("row", name=POINTS[LEARNER]).get_by_role("link").first.click()
-        give(page, f"#{WRITTEN}", BY_HAND)
-        give(page, f"#{WRITTEN}-comment", COMMENT)
-        screenshot(page, SCREENSHOTS, "formgrader-graded-by-hand")
-        grade = [sys.executable, "-m", "autograder.cli", "grade", CHAPTER, "--force", "--course", str(graded.course)]
-        done = subprocess.run(grade, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        page.reload()
-        expect(page.locator(f"#{WRITTEN}")).to_have_value(BY_HAND)
-        expect(page.locator(f"#{WRITTEN}-comment")).to_have_value(COMMENT)
-        page.goto((graded.course / "feedback" / LEARNER / CHAPTER / f"{CHAPTER}.html").as_uri())
-        expect(page.get_by_role("row", name=WRITTEN.removesuffix("-written"))).to_contain_text(COMMENT)
-        expect(page.get_by_text("35 of 36 points")).to_be_visible()
-
-
-def give(page: Page, field: str, value: str) -> None:
-    """Type into a field of formgrader, leave it, and wait until it is saved."""
-    saved = page.locator(field).locator("xpath=ancestor::div[contains(@class, 'panel')][1]").locator(".save-icon")
-    page.locator(field).fill(value)
-    with page.expect_response(lambda response: response.request.method == "PUT" and "/api/" in response.url) as answer:
-        page.keyboard.press("Tab")
-    assert answer.value.ok
-    assert saved.count() > 0
 
 
 def test_the_class_report_can_be_read(browser: Browser, graded: GradedClass) -> None:

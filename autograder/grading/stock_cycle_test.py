@@ -64,7 +64,7 @@ def stock_points(demo: tuple[Path, str], tmp_path_factory: pytest.TempPathFactor
     released = Path("chapters", CHAPTER, f"{CHAPTER}.ipynb")
     assert (folder / released).read_bytes() == (demo[0] / released).read_bytes()
     with (folder / "grades.csv").open(newline="") as file:
-        return {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+        return {row["student_id"]: float(row["raw_score"]) for row in csv.DictReader(file)}
 
 
 def test_the_demo_grades_every_kind_of_submission(graded: ClassResult) -> None:
