@@ -245,7 +245,10 @@ def render(found: dict[str, Any]) -> str:
         "",
         "| what is compared | lowest | median | highest |",
         "|---|---:|---:|---:|",
-        *(f"| {name} | {one['lowest']:.1f} | {one['median']:.1f} | {one['highest']:.1f} |" for name, one in ratios),
+        *(
+            f"| {name} | " + " | ".join(shown_ratio(one[which]) for which in ("lowest", "median", "highest")) + " |"
+            for name, one in ratios
+        ),
         "",
         f"A submission's own cells and checks take {compared['own_seconds']:.2f} s in a warm kernel; they are the same",
         f'work for both. "Marginal" is what one more submission adds: the run of {students} less the run of one,',
@@ -286,6 +289,11 @@ def render(found: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def shown_ratio(ratio: float) -> str:
+    """Return a ratio in words; a difference that is lost in the noise of a short or disturbed run is none."""
+    return f"{ratio:.1f}" if ratio > 0 else "below the noise"
 
 
 def median_wall(runs: Sequence[dict[str, float]]) -> float:
