@@ -13,18 +13,18 @@ EXAMPLES = "Examples: `course coverage`; `course coverage --json`; `course cover
 
 def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")] = False,
-    write: Annotated[bool, typer.Option("--write", help="Write README.md's table and docs/nothing_lost.md.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write README.md's tables and docs/nothing_lost.md.")] = False,
 ) -> None:
     """Count each exercise's cases, hidden cases, known misconceptions and accepted alternatives."""
-    from autograder.reports import coverage, nothing_lost
+    from autograder.reports import attention_lines, coverage, nothing_lost
 
     rows = coverage.coverage_rows()
     if as_json:
         print(json.dumps(rows, indent=2))
     elif write:
         readme = course_root() / "README.md"
-        changed = coverage.write_table(readme, rows)
-        console().print(f"{readme.name}: {'the table of coverage is new' if changed else 'already up to date'}.")
+        changed = coverage.write_table(readme, rows) | attention_lines.write_lines(readme)
+        console().print(f"{readme.name}: {'its tables are new' if changed else 'already up to date'}.")
         changed = nothing_lost.write_page(course_root())
         console().print(f"{nothing_lost.PAGE}: {'the page is new' if changed else 'already up to date'}.")
     else:
