@@ -1,5 +1,6 @@
 """`course grade`: a chapter's submissions into points, feedback pages and results."""
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -107,12 +108,15 @@ def grade_and_show(folder: Path, chapter: str, options) -> bool:
         typer.Exit: Ctrl-C ended the run; what was graded until then is kept.
     """
     need_instructor_packages()
-    from autograder.grading.engine import grade_chapter
-    from autograder.grading.results import results_path
-
     try:
-        with progress_bar() as bar:
-            result = grade_chapter(folder, chapter, options, on_bar(bar))
+        with progress_bar() as bar, warming(options) as process:
+            from autograder.grading.engine import grade_chapter
+            from autograder.grading.pool import KernelPool
+            from autograder.grading.results import results_path
+
+            own = contextlib.closing(KernelPool(options.sandbox, process=process)) if process else None
+            with own or contextlib.nullcontext() as pool:
+                result = grade_chapter(folder, chapter, options, on_bar(bar), pool)
     except KeyboardInterrupt:
         say_error(f"Stopped. What was graded is kept; `course grade {chapter}` goes on from there.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -121,6 +125,23 @@ def grade_and_show(folder: Path, chapter: str, options) -> bool:
     console().print(f"Results: {results_path(folder, chapter)}", soft_wrap=True, markup=False)
     console().print(f"Feedback pages: {folder / 'feedback'}", soft_wrap=True, markup=False)
     return result.has_problems
+
+
+@contextlib.contextmanager
+def warming(options):
+    """Have a process load the notebooks' libraries while this one loads its own; None where it is not needed."""
+    from autograder.grading.sandbox import SandboxError
+    from autograder.grading.warm_process import WarmProcess
+
+    process = None
+    if options.cluster is None:
+        with contextlib.suppress(SandboxError):  # the run says it, if it comes to that
+            process = WarmProcess()
+    try:
+        yield process
+    finally:
+        if process is not None:
+            process.close()
 
 
 def progress_bar():

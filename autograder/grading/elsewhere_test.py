@@ -3,6 +3,8 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import nbformat
 import pytest
@@ -46,14 +48,14 @@ def test_a_worker_with_another_environment_refuses_and_says_what_differs(order: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["", "that the warm process removed at its end"])
+@pytest.mark.parametrize("folder", [None, "that the warm process removed at its end"])
 def test_a_worker_needs_nothing_of_the_course_and_replaces_a_warm_process_that_ended(
-    folder: str, course: Path, order: Order, monkeypatch: pytest.MonkeyPatch, warm_pool: KernelPool
+    folder: str | None, course: Path, order: Order, monkeypatch: pytest.MonkeyPatch, warm_pool: KernelPool
 ) -> None:
     data = json.dumps(answered_notebook(course, CHAPTER, RIGHT)).encode()
     shutil.rmtree(course)
-    ended = KernelPool()
-    ended.folder = folder and str(course / folder)
+    process: Any = SimpleNamespace(folder=str(course / folder), close=lambda: None) if folder else None
+    ended = KernelPool(process=process)
     monkeypatch.setattr(elsewhere, "_pools", {AUTO: ended})
     monkeypatch.setattr("autograder.grading.pool.KernelPool", lambda sandbox: warm_pool)
     served = grade_there(packed(order), "ada", data, {})

@@ -65,7 +65,7 @@ def grade_chapter(
         chapter: The chapter's folder name, such as `01_attention`.
         options: Whom to grade, and how.
         progress: Called at the start and after each submission.
-        pool: A started pool to use instead of an own one.
+        pool: A pool to use instead of an own one; it stays open.
 
     Raises:
         CourseError: bad input, no sandbox, or a gradebook that cannot be written; what was graded until then stays.
@@ -140,7 +140,10 @@ class ClassRun(ChapterRun):
             yield from self.outcomes_of_stock(due)
             return
         with contextlib.ExitStack() as stack:
-            kernels = Kernels(pool or stack.enter_context(KernelPool(self.options.sandbox)))
+            if pool is None:
+                pool = stack.enter_context(KernelPool(self.options.sandbox))
+            pool.start()
+            kernels = Kernels(pool)
             self.events.write("sandbox", kind=kernels.pool.kind, warning=kernels.pool.warning)
             workers = max(1, min(self.options.workers or cores(), len(due)))
             yield from in_parallel(partial(self.step, kernels), due, workers, kernels.stop)

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import logging
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import zmq
 
-from autograder.grading import linux
-from autograder.grading.forked import MESSAGE_BYTES, ForkedProcess
+from autograder.grading.forked import ForkedProcess
 from autograder.grading.judge_process import JudgeProcess
 from autograder.grading.limits import Limits
 from autograder.grading.sandbox import AUTO, CHOICES, KINDS, NONE, NOT_STOPPED, Room, SandboxError
 from autograder.grading.session import KernelSession
+from autograder.grading.warm_process import WarmProcess
 
-ZYGOTE = "import sys; from autograder.grading.zygote import main; main(int(sys.argv[1]), sys.argv[2])"
-ZYGOTE_LOG = "zygote.log"
 SANDBOX_VARIABLE = "COURSE_SANDBOX"
-THREADS_OFF = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME", "VIRTUAL_ENV")
 REHEARSAL = (
     "import numpy, torch, matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show(); torch.ones(2).sum()",
     "numpy.testing.assert_allclose(1, 1); torch.testing.assert_close(torch.ones(1), torch.ones(1)); 1 / 0",
@@ -40,6 +32,7 @@ REHEARSAL = (
 )
 PROBE_LIMITS = Limits(seconds=30)
 DEFAULT_LIMITS = Limits()
+ENDED = "The warm process has ended; start the run again."
 
 log = logging.getLogger("course.kernels")
 
@@ -64,12 +57,13 @@ class Report:
 class KernelPool:
     """Forks confined kernels from one warm process; may be used from several threads."""
 
-    def __init__(self, choice: str = AUTO, warm: bool = True):
+    def __init__(self, choice: str = AUTO, warm: bool = True, process: WarmProcess | None = None):
         """Prepare a pool; nothing is started before `start`, or the first use in a `with` statement.
 
         Args:
             choice: `auto` for the strongest sandbox that works here, or `namespaces`, `landlock`, `none`.
             warm: Load the libraries ahead; a pool that only probes does without.
+            process: A warm process that was started earlier, to save time; the pool ends it.
 
         Raises:
             SandboxError: There is no such choice.
@@ -80,13 +74,16 @@ class KernelPool:
         self.kind = NONE
         self.reports: list[Report] = []
         self.context = zmq.Context()
-        self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._local = threading.local()
         self._judges: weakref.WeakSet[JudgeProcess] = weakref.WeakSet()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._channel: socket.socket | None = None
-        self.folder = ""
+        self._process = process
+        self._started = False
+
+    @property
+    def folder(self) -> str:
+        """Return the run's private folder, which is gone after the run."""
+        return self._running().folder
 
     @property
     def warning(self) -> str:
@@ -108,10 +105,13 @@ class KernelPool:
         Raises:
             SandboxError: No sandbox works here and `none` was not asked for, or the asked one does not work.
         """
-        if self._process is not None:
+        if self._started:
             return
+        self._started = True
         try:
-            self._launch()
+            if self._process is None:
+                self._process = WarmProcess(self.warm)
+            self._process.wait_ready()
             self.kind = self._choose()
             if self.warm:
                 self._rehearse()
@@ -120,44 +120,6 @@ class KernelPool:
             raise
         if self.warning:
             log.warning("%s", self.warning)
-
-    def _launch(self) -> None:
-        try:
-            linux.machine()
-        except OSError as error:
-            raise SandboxError(
-                f"Neither the sandbox nor warm kernels can run here: {error.strerror}. "
-                "`--sandbox none` grades with ordinary, unprotected kernels."
-            ) from None
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.folder = tempfile.mkdtemp(prefix="course-", dir="/tmp")
-        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        environment |= dict.fromkeys(THREADS_OFF, "1")
-        environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        with (Path(self.folder) / ZYGOTE_LOG).open("wb") as words:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", ZYGOTE, str(theirs.fileno()), self.folder],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=words,
-                cwd=self.folder,
-                env=environment,
-                start_new_session=True,
-            )
-        theirs.close()
-        self._channel = ours
-        if self.warm:
-            self._preload([])
-
-    def _preload(self, names: list[str]) -> None:
-        assert self._channel is not None
-        with self._lock:
-            self._channel.sendall(json.dumps({"preload": names}).encode())
-            answer = self._channel.recv(MESSAGE_BYTES)
-        if not answer:
-            words = (Path(self.folder) / ZYGOTE_LOG).read_text(errors="replace").strip().splitlines()
-            raise SandboxError(f"The warm process did not start: {words[-1] if words else 'it gave no reason'}")
 
     def _choose(self) -> str:
         """Try the kinds of sandbox from the strongest on."""
@@ -195,12 +157,10 @@ class KernelPool:
         with tempfile.TemporaryDirectory(dir=self.folder) as work, self.kernel(work) as kernel:
             outputs = [kernel.execute(source).outputs for source in REHEARSAL][-1]
         names = outputs[0]["text"].split() if outputs else []
-        self._preload([name for name in names if not name.startswith("_")])
+        self._running().load([name for name in names if not name.startswith("_")])
 
     def new_folder(self) -> str:
         """Make a private folder for one process; its path is short, as a socket's path must be."""
-        if self._process is None:
-            raise SandboxError("The warm process has ended; start the run again.")
         folder = os.path.join(self.folder, str(next(self._numbers)))
         os.mkdir(folder, 0o700)
         return folder
@@ -215,15 +175,14 @@ class KernelPool:
         **request: Any,
     ) -> ForkedProcess:
         """Ask the zygote for a new process; it is not ready yet when this returns."""
+        process = self._running()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         message = {"role": role, "room": asdict(room), "limits": asdict(limits), "seed": seed, **request}
         try:
-            assert self._channel is not None
-            with self._lock:
-                socket.send_fds(self._channel, [json.dumps(message).encode()], [theirs.fileno(), *descriptors])
-        except (OSError, AssertionError):
+            process.send(message, [theirs.fileno(), *descriptors])
+        except OSError:
             ours.close()
-            raise SandboxError("The warm process has ended; start the run again.") from None
+            raise SandboxError(ENDED) from None
         finally:
             theirs.close()
         return ForkedProcess(ours)
@@ -271,19 +230,15 @@ class KernelPool:
         """End the zygote and with it every process of the pool."""
         for judge in list(self._judges):
             judge.close()
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
         if self._process is not None:
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            self._process.close()
             self._process = None
         self.context.destroy(linger=0)
-        if self.folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _running(self) -> WarmProcess:
+        if self._process is None:
+            raise SandboxError(ENDED)
+        return self._process
 
 
 def probe() -> list[Report]:

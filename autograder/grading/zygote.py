@@ -37,11 +37,20 @@ KERNEL, JUDGE, PROBE = "kernel", "judge", "probe"
 
 
 def main(descriptor: int, folder: str) -> None:
-    """Serve until the grader's end of the socket closes, then remove the run's private folder."""
+    """Serve until the grader's end of the socket closes, remove the run's private folder, and end at once."""
     channel, own = socket.socket(fileno=descriptor), os.getpid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers report by themselves; none is to stay a zombie
     try:
+        _serve(channel)
+    finally:
+        if os.getpid() == own:  # a fork never comes here, but it must not matter if one did
+            shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)  # to take all the libraries down in order would only cost time
+
+
+def _serve(channel: socket.socket) -> None:
+    with contextlib.suppress(ConnectionError):
         while True:
             data, descriptors, _, _ = socket.recv_fds(channel, REQUEST_BYTES, 2)
             if not data:
@@ -53,11 +62,6 @@ def main(descriptor: int, folder: str) -> None:
                 fork(channel, request, descriptors)
             for number in descriptors:
                 os.close(number)
-    except ConnectionError:
-        return
-    finally:
-        if os.getpid() == own:  # a fork never comes here, but it must not matter if one did
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def preload(names: list[str]) -> dict[str, Any]:
