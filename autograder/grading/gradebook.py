@@ -138,7 +138,9 @@ class GradebookWriter:
             except OperationalError as error:
                 self.db.rollback()
                 if attempt == TRIES:
-                    raise CourseError(f"The gradebook cannot be used: {words(error)}; run it again.") from error
+                    said = words(error)
+                    advice = "make room and run it again" if "full" in said else "run it again"
+                    raise CourseError(f"The gradebook cannot be used: {said}; {advice}.") from error
                 self.log.warning("The gradebook does not answer (%s); trying again.", words(error))
                 time.sleep(SECONDS_BETWEEN_TRIES)
             except SQLAlchemyError as error:

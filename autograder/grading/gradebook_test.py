@@ -215,7 +215,7 @@ def test_a_gradebook_without_room_is_told_and_holds_whole_submissions(
         pages = link("PRAGMA page_count").scalar()
         link(f"PRAGMA max_page_count = {pages + 2}")
         recorded: list[str] = []
-        with pytest.raises(CourseError, match="cannot be used: database or disk is full; run it again"):
+        with pytest.raises(CourseError, match="database or disk is full; make room and run it again"):
             for number in range(MOST_THAT_FIT):
                 book.record(f"student {number}", FULL, [])
                 recorded.append(f"student {number}")
