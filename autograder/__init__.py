@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from autograder.checking import CheckFailed, check, evaluate
     from autograder.exercise import UnknownExercise, exercise_names
-    from autograder.judge import Verdict
+    from autograder.verdict import Verdict
 
 __all__ = ["CheckFailed", "UnknownExercise", "Verdict", "check", "evaluate", "exercise_names"]
 

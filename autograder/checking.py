@@ -12,13 +12,12 @@ from numbers import Integral
 from typing import Any
 
 from autograder.exercise import UnknownExercise, find_exercise
-from autograder.guard import Heard
-from autograder.judge import Verdict, judge, run_here
+from autograder.judge import judge, run_here
 from autograder.values import describe, plain
+from autograder.verdict import LARGEST_SEED, Heard, Verdict
 
 VERDICT_MIME = "application/vnd.course.verdict+json"
 SHOWN_WIDTH = 88  # characters of a line in a notebook's output
-LARGEST_SEED = 1_000_000  # short enough to be read out and typed again
 
 
 class CheckFailed(AssertionError):

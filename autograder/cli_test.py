@@ -47,6 +47,12 @@ def test_help_loads_no_heavy_library() -> None:
     assert loaded.stdout.strip() == "[]"
 
 
+def test_the_grader_itself_loads_no_pytorch() -> None:
+    code = "import sys, autograder.grading.engine, autograder.grading.pool; print('torch' in sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "False"
+
+
 def test_an_unknown_option_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("build", "--no-such-option") == 2
     assert "--no-such-option" in capsys.readouterr().err

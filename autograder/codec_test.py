@@ -16,10 +16,10 @@ from autograder.codec import CodecError, decode, encode
 from autograder.counting import Counts
 from autograder.encoding import LENGTH, MAX_HEADER_BYTES, TENSOR_DTYPES
 from autograder.exercise import all_exercises
-from autograder.guard import Heard
 from autograder.judge import run_here
 from autograder.program import Program, Run, build
 from autograder.values import Generator, Named, Opaque, Raised, Result
+from autograder.verdict import Heard
 
 DEEP = 200  # levels of nesting: far more than a value may have
 FUZZ = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -51,11 +51,24 @@ def difference(
     return _number(expected, actual, what, tolerance)
 
 
-def same(expected: Any, actual: Any, tolerance: Tolerance = None) -> bool:
-    """Tell whether two outcomes agree; exceptions agree when type and message do."""
-    if isinstance(expected, Raised) and isinstance(actual, Raised):
-        return expected == actual
-    return difference(expected, actual, "it", tolerance) is None
+def same(belief: Any, actual: Any, tolerance: Tolerance = None, asked: Any = None) -> bool:
+    """Tell whether a belief's outcome and a solution's agree.
+
+    A library's words tell faults apart, so exceptions agree when type and message do. The words of a refusal are
+    everyone's own: where the contract asks for an exception, any two that answer it agree, and a belief that raises
+    without a word stands for all words.
+
+    Args:
+        belief: The belief's outcome.
+        actual: The solution's outcome.
+        tolerance: Relative tolerance, by dtype or for all, if it is not the default.
+        asked: The reference's outcome.
+    """
+    if not (isinstance(belief, Raised) and isinstance(actual, Raised)):
+        return difference(belief, actual, "it", tolerance) is None
+    if isinstance(asked, Raised) and belief.is_a(asked.type_name) and actual.is_a(asked.type_name):
+        return True
+    return belief.type_name == actual.type_name and belief.message in ("", actual.message)
 
 
 def _raised(expected: Any, actual: Raised) -> str | None:

@@ -97,6 +97,22 @@ def test_names_of_parts_are_used() -> None:
 def test_exceptions_are_the_same_only_with_the_same_message() -> None:
     assert same(Raised("ValueError", "a"), Raised("ValueError", "a", "line 1"))
     assert not same(Raised("ValueError", "a"), Raised("ValueError", "b"))
+    assert not same(Raised("ValueError", "a"), Raised("TypeError", "a"))
+
+
+def test_two_refusals_that_are_asked_for_agree_whatever_their_words() -> None:
+    asked = Raised("ValueError", "the reference's words", bases=("ValueError", "Exception"))
+    special = Raised("NoRoom", "b", bases=("NoRoom", "ValueError", "Exception"))
+    assert same(Raised("ValueError", "a"), Raised("ValueError", "b"), asked=asked)
+    assert same(Raised("ValueError", "a"), special, asked=asked)
+    assert not same(Raised("TypeError", "a"), Raised("TypeError", "b"), asked=asked)
+    assert not same(Raised("ValueError", "a"), WANTED, asked=asked)
+
+
+def test_a_belief_that_raises_without_a_word_stands_for_all_words() -> None:
+    assert same(Raised("AssertionError", ""), Raised("AssertionError", "the temperature should be positive"))
+    assert not same(Raised("AssertionError", ""), Raised("ValueError", ""))
+    assert not same(Raised("AssertionError", "words"), Raised("AssertionError", ""))
 
 
 def test_a_tolerance_may_be_given_by_dtype_or_for_all() -> None:

@@ -13,10 +13,10 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.program import StopRun
+from autograder.interpreter import StopRun
+from autograder.verdict import Heard
 
 SECONDS_PER_CASE = 10.0  # of the processor
 PATIENCE = 3.0  # times as much by the clock: another program may hold the processor, and a sleeper must end too
@@ -134,15 +134,6 @@ class _Sink(io.TextIOBase):
         self.length += len(text)
         self.kept += text[: self.room - len(self.kept)]
         return len(text)
-
-
-@dataclass
-class Heard:
-    """What a solution printed and warned of."""
-
-    printed: str = ""
-    left_out: int = 0
-    warned: list[str] = field(default_factory=list)
 
 
 @contextlib.contextmanager

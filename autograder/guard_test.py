@@ -13,7 +13,6 @@ from autograder.guard import (
     OUTPUT_SHOWN,
     PATIENCE,
     Forbidden,
-    Heard,
     TimeIsUp,
     _Alarm,
     forbidding,
@@ -21,6 +20,7 @@ from autograder.guard import (
     resolve,
     time_limit,
 )
+from autograder.verdict import Heard
 
 SHORT = 0.2
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,23 +16,13 @@ import torch
 from autograder.compare import difference, same
 from autograder.counting import warm_up
 from autograder.exercise import Case, Exercise, Misconception
-from autograder.guard import Forbidden, Heard, TimeIsUp, forbidding, listening, time_limit
-from autograder.program import Program, Run, run
+from autograder.guard import Forbidden, TimeIsUp, forbidding, listening, time_limit
+from autograder.interpreter import run
+from autograder.program import Program, Run
 from autograder.values import Raised
+from autograder.verdict import Heard, Verdict
 
 Runner = Callable[[Program], Run]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a check found."""
-
-    passed: bool
-    exercise: str
-    case: str | None
-    misconception: str | None
-    message: str
-    seed: int
 
 
 def judge(exercise: Exercise, runner: Runner, hidden: bool, seed: int) -> Verdict:
@@ -173,8 +162,18 @@ def _alike(exercise: Exercise, case: Case, belief: Misconception, found: Run, se
     if case.limit is not None and theirs.counts and found.counts:  # noqa: SIM102 - the type checker reads this form
         if theirs.counts.matrix_products != found.counts.matrix_products:
             return False
-    pairs = zip(theirs.outcomes, found.outcomes, strict=True)
-    return all(same(ours, came, exercise.tolerance) for ours, came in pairs)
+    asked = _asked(exercise, case, found, seed)
+    outcomes = zip(theirs.outcomes, found.outcomes, asked, strict=True)
+    return all(same(ours, came, exercise.tolerance, wanted) for ours, came, wanted in outcomes)
+
+
+def _asked(exercise: Exercise, case: Case, found: Run, seed: int) -> list[Any]:
+    """Give the reference's outcome beside each of a run that raised; of any other run nobody asks."""
+    count = len(found.outcomes)
+    if not any(isinstance(outcome, Raised) for outcome in found.outcomes):
+        return [None] * count
+    wanted = run(exercise.program(case, seed), exercise.reference, exercise.named).outcomes
+    return [*wanted, *[None] * count][:count]
 
 
 def _really_fails(exercise: Exercise, case: Case, belief: Misconception, seed: int) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from autograder.grading.pool import KernelPool
-from autograder.grading.private_postgres import PrivatePostgres, programs
 from autograder.grading.sandbox import LANDLOCK, NAMESPACES, SandboxError
 
 
@@ -30,17 +29,3 @@ def walled_pool(request: pytest.FixtureRequest, warm_pool: KernelPool) -> Iterat
     before, warm_pool.kind = warm_pool.kind, request.param
     yield warm_pool
     warm_pool.kind = before
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PrivatePostgres]:
-    """Give a PostgreSQL server of this session's own."""
-    found = programs()
-    if found is None:
-        pytest.skip("package: the gradebook in PostgreSQL needs `apt-get install postgresql`")
-    server = PrivatePostgres(found)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.close()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from autograder.errors import CourseError
 from autograder.grading.chapter_run import EVERYBODY, ChapterRun
 from autograder.grading.database import opened
 from autograder.grading.events import words_of_nbgrader
@@ -165,12 +166,12 @@ class ClassRun(ChapterRun):
         """Grade one submission, in a worker; an error is this submission's result and nobody else's.
 
         Raises:
-            SandboxError: No kernel can be started, which ends the run.
+            CourseError: No kernel can be started, or a test checks what is no exercise; either ends the run.
         """
         handed_in = read(submission, self.kit)
         try:
             graded = self.attempt(kernels, submission.student, handed_in)
-        except SandboxError:
+        except CourseError:
             raise
         except Exception as error:
             if isinstance(error, OSError) and no_room(error):

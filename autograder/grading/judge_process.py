@@ -6,11 +6,10 @@ import json
 import socket
 from typing import TYPE_CHECKING, Any
 
+from autograder.grading.judged import REQUEST_BYTES, Judged
 from autograder.grading.limits import Limits
-from autograder.grading.remote import REQUEST_BYTES, Judged
 from autograder.grading.sandbox import Room
-from autograder.guard import Heard
-from autograder.judge import Verdict
+from autograder.verdict import Heard, Verdict
 
 if TYPE_CHECKING:
     from autograder.grading.pool import KernelPool

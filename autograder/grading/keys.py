@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from autograder.checking import LARGEST_SEED
+from autograder.verdict import LARGEST_SEED
 
 SEED_KEY = Path("build") / ".seed-key"
 SECRET_BYTES = 32

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from autograder.checking import LARGEST_SEED
 from autograder.grading.keys import (
     SEED_KEY,
     course_secret,
@@ -12,6 +11,7 @@ from autograder.grading.keys import (
     grading_key,
     seed_for,
 )
+from autograder.verdict import LARGEST_SEED
 
 STUDENTS = 200
 

@@ -14,7 +14,6 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.errors import CourseError
-from autograder.exercise import exercise_names
 from autograder.grading.cells import GradedCell, gives_points, grade_id, graded_cells
 
 CHECK, CHECKS_HOME = "check", "autograder"
@@ -76,7 +75,7 @@ def chapter_kit(chapter: str, source: NotebookNode, config: Any) -> ChapterKit:
     """Make the kit from the instructor's notebook, by the release steps that the course configures.
 
     Raises:
-        CourseError: A test checks an exercise that is not registered, or nbgrader refuses the notebook.
+        CourseError: nbgrader refuses the notebook.
     """
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import LimitOutput
@@ -112,40 +111,29 @@ def _through(steps: Iterable[Any], notebook: NotebookNode, config: Any) -> Noteb
 
 
 def check_calls(prepared: NotebookNode) -> dict[str, CheckCall]:
-    """Return the locked test cells that call `check`, by grade_id.
-
-    Raises:
-        CourseError: One of them names an exercise that is not registered.
-    """
-    registered = set(exercise_names())
-    calls = {}
-    for cell in prepared.cells:
-        if cell.cell_type != "code" or not gives_points(cell) or cell.metadata["nbgrader"].get("solution"):
-            continue
-        call, ours = read_call(cell.source)
-        if call is None:
-            continue
-        if call.exercise in registered:
-            calls[str(grade_id(cell))] = call
-        elif ours:
-            raise CourseError(f"The test cell {grade_id(cell)} checks {call.exercise!r}, which is no exercise.")
-    return calls
+    """Return the locked test cells that call the course's own `check`, by grade_id."""
+    code = [cell for cell in prepared.cells if cell.cell_type == "code"]
+    if not any(_imports_check(statement) for cell in code for statement in _statements(cell.source)):
+        return {}
+    tests = [cell for cell in code if gives_points(cell) and not cell.metadata["nbgrader"].get("solution")]
+    calls = {str(grade_id(cell)): read_call(cell.source) for cell in tests}
+    return {name: call for name, call in calls.items() if call is not None}
 
 
-def read_call(source: str) -> tuple[CheckCall | None, bool]:
-    """Read a test cell; return its one call of `check`, and whether it imports the course's own `check`.
-
-    A cell that does anything else has no such call: it runs in the student's process.
-    """
-    try:
-        body = ast.parse(source).body
-    except SyntaxError:
-        return None, False
-    imports = [statement for statement in body if _imports_check(statement)]
-    rest = [statement for statement in body if statement not in imports]
+def read_call(source: str) -> CheckCall | None:
+    """Return a test cell's one call of `check`; a cell that does anything else runs in the student's process."""
+    rest = [statement for statement in _statements(source) if not _imports_check(statement)]
     if len(rest) != 1 or not isinstance(rest[0], ast.Expr) or not isinstance(rest[0].value, ast.Call):
-        return None, False
-    return _call(rest[0].value), bool(imports)
+        return None
+    return _call(rest[0].value)
+
+
+def _statements(source: str) -> list[ast.stmt]:
+    """Return a cell's statements; none where Python cannot read them."""
+    try:
+        return ast.parse(source).body
+    except SyntaxError:
+        return []
 
 
 def _imports_check(statement: ast.stmt) -> bool:

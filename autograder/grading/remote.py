@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,14 @@ import torch
 
 from autograder.codec import MAX_BYTES, CodecError, decode, encode
 from autograder.exercise import UnknownExercise, find_exercise
-from autograder.guard import PATIENCE, SECONDS_PER_CASE, Forbidden, Heard, TimeIsUp
-from autograder.judge import Verdict, judge, run_here
+from autograder.grading.judged import REQUEST_BYTES, Judged
+from autograder.guard import PATIENCE, SECONDS_PER_CASE, Forbidden, TimeIsUp
+from autograder.judge import judge, run_here
 from autograder.program import Program, Run
+from autograder.verdict import Heard, Verdict
 
 FRAME = struct.Struct(">I")
 CHUNK = 2**20
-REQUEST_BYTES = 100_000
 SECONDS_OF_GRACE = 5.0  # beyond the limit of a case: for the way there and back
 SECONDS_PER_PROGRAM = PATIENCE * SECONDS_PER_CASE + SECONDS_OF_GRACE
 TOKEN_BYTES = 8
@@ -36,7 +37,6 @@ LONGEST_MESSAGE = 4_000
 LONGEST_PRINT = 2_000
 LONGEST_WARNING = 300
 MOST_WARNINGS = 20
-SERVE = "from autograder.grading.remote import serve_inherited; serve_inherited(globals())"
 
 _inherited: list[socket.socket] = []
 
@@ -47,23 +47,6 @@ class NoAnswer(Exception):
 
 class NotAFunction(Exception):
     """The name is missing in the notebook, or what it names cannot be called."""
-
-
-@dataclass
-class Judged:
-    """A verdict, with what the solution printed and warned of on the way.
-
-    Args:
-        verdict: What the check found.
-        answered: Whether the student's process gave proper answers; if not, the verdict's message says why.
-        heard: What the solution printed and warned of.
-        timed_out: Whether the solution did not return in time.
-    """
-
-    verdict: Verdict
-    answered: bool = True
-    heard: Heard = field(default_factory=Heard)
-    timed_out: bool = False
 
 
 def send_frame(link: socket.socket, data: bytes) -> None:
@@ -273,7 +256,7 @@ def judge_requests(channel: socket.socket) -> None:
         request = json.loads(data)
         with socket.socket(fileno=descriptors[0]) as link:
             _seed_everything(request["seed"])
-            runner = RemoteRunner(link, request["exercise"], request["solution"], request["seconds"])
+            runner = RemoteRunner(link, request["exercise"], request["solution"])
             try:
                 reply = asdict(verdict_for(request["exercise"], runner, request["hidden"], request["seed"]))
             except UnknownExercise as error:

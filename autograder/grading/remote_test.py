@@ -16,8 +16,8 @@ from autograder.counting import Counter
 from autograder.exercise import Exercise, all_exercises
 from autograder.grading.pool import KernelPool
 from autograder.grading.remote import FRAME, RemoteRunner, receive_frame, send_frame, serve, verdict_for
-from autograder.judge import Verdict
 from autograder.program import Run
+from autograder.verdict import Verdict
 
 SEED = 11
 EXERCISE = "softmax"

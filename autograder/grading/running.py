@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
+from autograder.errors import CourseError
 from autograder.grading.cells import gives_points, grade_id
 from autograder.grading.keys import seed_for
 from autograder.grading.kit import ChapterKit, CheckCall
@@ -17,7 +18,7 @@ from autograder.grading.limits import Limits
 from autograder.grading.verdicts import NO_VERDICT, TIMED_OUT, VERDICT_TYPE
 
 if TYPE_CHECKING:
-    from autograder.grading.remote import Judged
+    from autograder.grading.judged import Judged
     from autograder.grading.session import Execution, KernelSession
 
 IMPORT_CHECK = "from autograder import check"
@@ -99,12 +100,20 @@ class NotebookRun:
         return found
 
     def judge(self, cell: NotebookNode, call: CheckCall) -> None:
-        """Have a test cell's check judged outside; its outputs are made here, not in the student's process."""
+        """Have a test cell's check judged outside; its outputs are made here, not in the student's process.
+
+        Raises:
+            CourseError: The cell checks what is no exercise, which is the author's mistake.
+        """
         if not self.kernel.alive:
             self.no_verdict(cell)
             return
         began = time.monotonic()
-        judged = self.verdict(call)
+        try:
+            judged = self.verdict(call)
+        except LookupError:
+            message = f"The test cell {grade_id(cell)} checks {call.exercise!r}, which is no exercise."
+            raise CourseError(message) from None
         seconds = time.monotonic() - began
         self.verdict_seconds += seconds
         cell.outputs, cell.execution_count = verdict_outputs(judged), None

@@ -2,12 +2,12 @@
 
 import nbformat
 
+from autograder.grading.judged import Judged
 from autograder.grading.kit import ChapterKit, CheckCall
 from autograder.grading.limits import Limits
-from autograder.grading.remote import Judged
 from autograder.grading.running import NotebookRun, Terms
 from autograder.grading.session import Execution
-from autograder.judge import Verdict
+from autograder.verdict import Verdict
 
 CALLS = {"a": CheckCall("f", "f", False), "b": CheckCall("f", "f", True), "c": CheckCall("g", "g", True)}
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import os
-import secrets
 import select
 import signal
 import socket
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import zmq
-from jupyter_client.connect import write_connection_file
-from jupyter_client.session import Session
 from nbformat import NotebookNode
 
+from autograder.grading.channels import Channels
 from autograder.grading.forked import End, ForkedProcess
 from autograder.grading.judge_process import JudgeProcess
+from autograder.grading.judged import SERVE, Judged
 from autograder.grading.limits import Limits
 from autograder.grading.outputs import Outputs
-from autograder.grading.remote import SECONDS_PER_PROGRAM, SERVE, Judged
 from autograder.grading.sandbox import Room
-from autograder.judge import Verdict
+from autograder.verdict import Verdict
 
 if TYPE_CHECKING:
     from autograder.grading.pool import KernelPool
@@ -32,11 +27,6 @@ SECONDS_TO_RETURN = 30.0  # from a check that was answered; a busy machine may b
 SECONDS_TO_STOP = 3.0  # after an interrupt; then the kernel is killed
 SECONDS_FOR_STRAGGLERS = 1.0  # output that is still on its way when a cell's reply has come
 SECONDS_PER_VERDICT = 120.0
-LARGEST_MESSAGE = 64 * 2**20
-KEY_BYTES = 32
-MESSAGES_WAITING = 10  # beside those that the kernel itself holds back
-MESSAGES_AT_ONCE = 200  # then the clock is looked at again
-PORTS = {"shell": 1, "iopub": 2, "stdin": 3, "control": 4, "hb": 5}  # suffixes of socket files, not ports
 Status = Literal["ok", "error", "timeout", "output", "died"]
 
 
@@ -83,38 +73,15 @@ class KernelSession:
         """
         self.pool, self.limits = pool, limits
         self.end: End | None = None
-        self.session = Session(key=secrets.token_hex(KEY_BYTES).encode())
-        file = os.path.join(room.folder, "kernel.json")
-        ip = os.path.join(room.folder, "k")
-        ports: dict[str, Any] = {f"{name}_port": number for name, number in PORTS.items()}
-        write_connection_file(file, ip=ip, key=self.session.key, transport="ipc", **ports)
+        self.channels = Channels(pool.context, room.folder)
         self._link, theirs = socket.socketpair()
         self._link_open = True
         self.process: ForkedProcess = pool.fork(
-            "kernel", room, limits, (theirs.fileno(),), seed, env=env, connection_file=file
+            "kernel", room, limits, (theirs.fileno(),), seed, env=env, connection_file=self.channels.file
         )
         theirs.close()
         self.process.wait_ready()
-        self._shell = self._connect(zmq.DEALER, ip, "shell")
-        self._iopub = self._connect(zmq.SUB, ip, "iopub")
-        self._poller = zmq.Poller()
-        self._monitors = [channel.get_monitor_socket(zmq.EVENT_DISCONNECTED) for channel in (self._shell, self._iopub)]
-        for source in (self._shell, self._iopub, self.process.connection.fileno(), *self._monitors):
-            self._poller.register(source, zmq.POLLIN)
-        self._iopub.poll(round(SECONDS_TO_STOP * 1000))  # the welcome: from now on no output is lost
-
-    def _connect(self, kind: int, ip: str, channel: str) -> zmq.Socket[bytes]:
-        found = self.pool.context.socket(kind)
-        found.linger = 0
-        found.rcvhwm = MESSAGES_WAITING
-        found.maxmsgsize = LARGEST_MESSAGE
-        found.reconnect_ivl = -1  # what listens there later is not our kernel
-        if kind == zmq.SUB:
-            found.subscribe(b"")
-        else:
-            found.identity = self.session.bsession
-        found.connect(f"ipc://{ip}-{PORTS[channel]}")
-        return found
+        self.channels.open(self.process.connection.fileno(), SECONDS_TO_STOP)
 
     @property
     def alive(self) -> bool:
@@ -130,15 +97,6 @@ class KernelSession:
         how = f"signal {-self.end.code}" if self.end.code < 0 else f"exit code {self.end.code}"
         return WHY_IT_ENDED.get(self.end.reason, f"its code ended the process ({how})")
 
-    def _request(self, source: str, silent: bool) -> str:
-        content = {
-            "code": source, "silent": silent, "store_history": not silent, "user_expressions": {},
-            "allow_stdin": False, "stop_on_error": False,
-        }  # fmt: skip
-        message = self.session.msg("execute_request", content=content)
-        self.session.send(self._shell, message)
-        return message["header"]["msg_id"]
-
     def execute(self, source: str, timeout: float | None = None) -> Execution:
         """Run one cell.
 
@@ -149,7 +107,7 @@ class KernelSession:
         if not self.alive:
             return Execution("died")
         began = time.monotonic()
-        outputs = Outputs(self._request(source, silent=False), self.limits.output_bytes)
+        outputs = Outputs(self.channels.request(source), self.limits.output_bytes)
         status = self._follow(outputs, began + (self.limits.seconds if timeout is None else timeout))
         if status is None:
             status = "error" if outputs.failed else "ok"
@@ -180,30 +138,13 @@ class KernelSession:
 
     def _take(self, outputs: Outputs, seconds: float) -> bool:
         """Take what has come; False when the kernel has ended and all that it sent was taken."""
-        ready = dict(self._poller.poll(math.ceil(max(seconds, 0) * 1000)))
-        for channel in (self._iopub, self._shell):
-            if channel in ready:
-                for _ in range(MESSAGES_AT_ONCE):
-                    try:
-                        frames = channel.recv_multipart(zmq.NOBLOCK)
-                    except zmq.Again:
-                        break
-                    outputs.take(self._parse(frames), sum(map(len, frames)))
-        if self._iopub in ready:
+        ready = self.channels.wait(seconds)
+        if self.channels.take(ready, outputs):
             return True
-        if any(monitor in ready for monitor in self._monitors) and self.process.wait(SECONDS_FOR_STRAGGLERS) is None:
+        if self.channels.cut(ready) and self.process.wait(SECONDS_FOR_STRAGGLERS) is None:
             outputs.too_long = True  # the kernel lives, but a message was larger than any that is taken
             self.kill("message")
         return self.process.connection.fileno() not in ready or self.alive
-
-    def _parse(self, frames: list[bytes]) -> dict[str, Any]:
-        """Read one message; whatever is not one is an empty one."""
-        try:
-            _, parts = self.session.feed_identities(frames, copy=True)
-            message = self.session.deserialize(parts, content=True, copy=True)
-            return message if isinstance(message, dict) else {}
-        except Exception:  # the kernel is the student's, and may send anything
-            return {}
 
     def verdict(
         self,
@@ -229,14 +170,13 @@ class KernelSession:
             why = self.why_it_ended or "it stopped answering in an earlier check"
             return self._unanswered(exercise, seed, why)
         judge = self.pool.judge()
-        outputs = Outputs(self._request(SERVE, silent=True), self.limits.output_bytes)
+        outputs = Outputs(self.channels.request(SERVE, silent=True), self.limits.output_bytes)
         judge.ask(
             self._link,
             exercise=exercise,
             solution=solution or exercise,
             hidden=hidden,
             seed=seed,
-            seconds=SECONDS_PER_PROGRAM,
         )
         judged = self._await_verdict(judge, outputs, time.monotonic() + timeout)
         if judged is None:
@@ -251,18 +191,14 @@ class KernelSession:
     def _await_verdict(self, judge: JudgeProcess, outputs: Outputs, deadline: float) -> Judged | None:
         """Wait for the judge; when the student's process stops serving, let the judge know at once."""
         verdict = judge.channel.fileno()
-        self._poller.register(verdict, zmq.POLLIN)
-        try:
+        with self.channels.also(verdict):
             while (seconds := deadline - time.monotonic()) > 0:
-                ready = dict(self._poller.poll(math.ceil(seconds * 1000)))
-                if verdict in ready:
+                if verdict in self.channels.wait(seconds):
                     return judge.answer()
                 if not self._take(outputs, 0) or outputs.too_long or outputs.replied:
                     if select.select([verdict], [], [], 0)[0]:
                         return judge.answer()  # it came meanwhile: the judge gives it before it lets the process go
                     break
-        finally:
-            self._poller.unregister(verdict)
         self._hang_up()
         if select.select([verdict], [], [], SECONDS_TO_STOP)[0]:
             return judge.answer()
@@ -285,8 +221,7 @@ class KernelSession:
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell; a message wakes one that awaits, which sees no signal asleep."""
         self.process.send_signal(signal.SIGINT)
-        if self._shell.poll(0, zmq.POLLOUT):  # where nobody listens any more, sending would wait for ever
-            self.session.send(self._shell, self.session.msg("kernel_info_request"))
+        self.channels.wake()
 
     def kill(self, why: str = "closed") -> None:
         """End the kernel and all that it started, for a reason of `WHY_IT_ENDED`, unless it has ended before."""
@@ -296,9 +231,6 @@ class KernelSession:
 
     def close(self) -> None:
         """End the kernel without waiting, and let its sockets go."""
-        for channel in (self._shell, self._iopub):
-            channel.disable_monitor()
-        for channel in (self._shell, self._iopub, *self._monitors):
-            channel.close(0)
+        self.channels.close()
         self._link.close()
         self.process.close()

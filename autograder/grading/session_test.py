@@ -5,8 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,32 +12,11 @@ import pytest
 from autograder.grading.outputs import Outputs
 from autograder.grading.pool import KernelPool, Limits, SandboxError
 from autograder.grading.session import KernelSession
+from autograder.grading.watching import processes_with, soon
 
 PATIENCE = 20.0  # seconds that a loaded machine may need for what takes a moment
 DEAF_LOOP = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
 SMALL = Limits(memory_mb=300, processes=60, file_mb=2, disk_mb=8, output_bytes=20_000)
-
-
-def processes_with(mark: str) -> list[int]:
-    """List the processes of this machine whose command line holds a mark."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if mark.encode() in path.read_bytes():
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-def soon(holds: Callable[[], bool]) -> bool:
-    """Wait until something holds."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return holds()
 
 
 def text_of(execution) -> str:
@@ -221,7 +198,7 @@ def test_daemons_die_with_their_kernel(walled_pool: KernelPool, tmp_path: Path) 
     with walled_pool.kernel(tmp_path) as kernel:
         assert kernel.execute(source).status == "ok"
         assert processes_with(mark)
-    assert soon(lambda: not processes_with(mark))
+    assert soon(lambda: not processes_with(mark), PATIENCE)
 
 
 GRADER = """
@@ -247,7 +224,7 @@ def test_a_grader_that_is_killed_leaves_no_process(walled_pool: KernelPool, tmp_
         family = {zygote, *_below(zygote), *processes_with(mark)}
         assert len(family) > 3
         grader.send_signal(signal.SIGKILL)
-    assert soon(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
+    assert soon(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family), PATIENCE)
 
 
 def _below(pid: int) -> list[int]:

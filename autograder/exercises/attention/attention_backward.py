@@ -6,6 +6,7 @@ import numpy as np
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.attention import CHAPTER
 from autograder.exercises.attention.parts import dot_products, scaled_scores
 from autograder.exercises.attention.properties import dtype_kept
@@ -40,14 +41,8 @@ exercise = Exercise(
     returns=("grad_query", "grad_key", "grad_value"),
     properties=[dtype_kept],
     tolerance=CANCELLATION,
-    forbids=[
-        "torch.autograd.grad",
-        "torch.autograd.backward",
-        "torch.Tensor.backward",
-        "torch.autograd.functional.vjp",
-        "torch.func.vjp",
-    ],
-    forbids_because="this exercise asks for the chain rule by hand; keep autograd to test your answer",
+    forbids=library_calls.AUTOGRAD,
+    forbids_because=library_calls.INSTEAD_OF_AUTOGRAD,
     cases=[
         Case("all sizes differ", with_gradient),
         Case("the loss is one entry of the output", one_entry),

@@ -6,6 +6,7 @@ import numpy as np
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.attention import CHAPTER
 from autograder.exercises.attention.parts import dot_products, scaled_scores
 from autograder.exercises.attention.properties import dtype_kept, weights_of_a_pair
@@ -41,10 +42,7 @@ exercise = Exercise(
     name="repaired_attention",
     returns=("output", "weights"),
     properties=[dtype_kept, weights_of_a_pair],
-    forbids=[
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.functional.multi_head_attention_forward",
-    ],
+    forbids=library_calls.ATTENTION,
     forbids_because="this exercise asks you to repair the function, not to replace it",
     cases=[
         Case("4 tokens of width 2", four_short_tokens),

@@ -6,6 +6,7 @@ import numpy as np
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.attention import CHAPTER
 from autograder.exercises.attention.parts import attend, dot_products, hide, scaled_scores, softmax_over
 from autograder.exercises.attention.properties import dtype_kept, weights_of_a_pair
@@ -32,10 +33,7 @@ exercise = Exercise(
     reference=attention.scaled_dot_product_attention,
     returns=("output", "weights"),
     properties=[dtype_kept, weights_of_a_pair],
-    forbids=[
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.functional.multi_head_attention_forward",
-    ],
+    forbids=library_calls.ATTENTION,
     cases=[
         Case("7 queries over 5 keys", more_queries_than_keys),
         Case("all sizes differ", lambda draw: call(*inputs(draw))),

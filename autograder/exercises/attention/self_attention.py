@@ -6,6 +6,7 @@ import numpy as np
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.attention import CHAPTER
 from autograder.exercises.attention.parts import attend, dot_products, scaled_scores, softmax_over
 from autograder.exercises.attention.properties import dtype_kept, weights_of_a_pair
@@ -47,10 +48,7 @@ exercise = Exercise(
     reference=attention.self_attention,
     returns=("output", "weights"),
     properties=[dtype_kept, weights_of_a_pair],
-    forbids=[
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.functional.multi_head_attention_forward",
-    ],
+    forbids=library_calls.ATTENTION,
     cases=[
         Case("5 tokens of width 6", lambda draw: projected(draw, 5, 6, 3, 4)),
         Case("all sizes differ", sizes_differ),

@@ -6,6 +6,7 @@ import torch
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.cross_attention import CHAPTER
 from autograder.exercises.cross_attention.sizes import LAYER, LOUD, finished_layer, padding, sizes
 from autograder.exercises.multi_head_attention.multi_head_attention import refuses_numbers, weights_are_shares
@@ -57,7 +58,7 @@ exercise = Exercise(
     returns=("output", "weights"),
     properties=[weights_are_shares],
     named={LAYER: cross_attention.CrossAttention},
-    forbids=["torch.nn.functional.multi_head_attention_forward", "torch.nn.MultiheadAttention"],
+    forbids=library_calls.ATTENTION_LAYER,
     forbids_because="this exercise asks you to attend over keys and values that are ready",
     cases=[
         Case("no padding", drawn),

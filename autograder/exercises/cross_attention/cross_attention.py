@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.cross_attention import CHAPTER
 from autograder.exercises.cross_attention.sizes import LOUD, Sizes, padding, sides, sizes
 from autograder.exercises.multi_head_attention.multi_head_attention import refuses_numbers, weights_are_shares
@@ -76,8 +77,7 @@ exercise = Exercise(
     returns=("output", "weights"),
     properties=[weights_are_shares],
     forbids=[
-        "torch.nn.functional.multi_head_attention_forward",
-        "torch.nn.MultiheadAttention",
+        *library_calls.ATTENTION_LAYER,
         "course_lib.cross_attention.CrossAttention",
         "course_lib.cross_attention.cache_memory",
         "course_lib.cross_attention.attend",

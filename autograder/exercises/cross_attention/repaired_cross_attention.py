@@ -6,6 +6,7 @@ import torch
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.cross_attention import CHAPTER
 from autograder.program import Program, call
 from course_lib import cross_attention
@@ -27,7 +28,7 @@ exercise = Exercise(
     name="repaired_cross_attention",
     reference=cross_attention.single_head_cross_attention,
     returns=("the output",),
-    forbids=["torch.nn.functional.scaled_dot_product_attention", "torch.nn.functional.multi_head_attention_forward"],
+    forbids=library_calls.ATTENTION,
     forbids_because="this exercise asks you to mend the code that is there",
     cases=[
         Case("both sides equally long", lambda draw: drawn(draw, equal=True)),

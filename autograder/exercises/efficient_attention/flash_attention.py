@@ -4,6 +4,7 @@ import torch
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.efficient_attention import CHAPTER
 from autograder.exercises.efficient_attention.budget import no_square
 from autograder.exercises.efficient_attention.tiling import Tiling
@@ -57,8 +58,7 @@ exercise = Exercise(
     reference=flash.flash_attention,
     returns=("the output",),
     forbids=[
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.functional.multi_head_attention_forward",
+        *library_calls.ATTENTION,
         "course_lib.efficient.flash.flash_attention_with_lse",
     ],
     forbids_because="this exercise asks you to sweep over the tiles yourself",

@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from autograder.compare import difference, same
-from autograder.program import Program, Run, run
+from autograder.interpreter import run
+from autograder.program import Program, Run
 
 Tensor = torch.Tensor
 

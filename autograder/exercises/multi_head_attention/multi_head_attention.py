@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.attention.properties import rows_sum_to_one
 from autograder.exercises.multi_head_attention import CHAPTER
 from autograder.exercises.multi_head_attention.sizes import HEADS, Sizes, layer_state, sizes
@@ -123,8 +124,7 @@ exercise = Exercise(
     returns=("output", "weights"),
     properties=[weights_are_shares],
     forbids=[
-        "torch.nn.functional.multi_head_attention_forward",
-        "torch.nn.MultiheadAttention",
+        *library_calls.ATTENTION_LAYER,
         "course_lib.multi_head.MultiHeadAttention",
     ],
     forbids_because="this exercise asks you to build the layer from projections and heads",

@@ -4,6 +4,7 @@ import math
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.multi_head_attention import CHAPTER
 from autograder.exercises.multi_head_attention.sizes import sizes
 from autograder.program import Program, call
@@ -31,7 +32,7 @@ exercise = Exercise(
     name="repaired_multi_head",
     reference=multi_head.multi_head_attention,
     returns=("the output",),
-    forbids=["torch.nn.functional.multi_head_attention_forward", "torch.nn.MultiheadAttention"],
+    forbids=library_calls.ATTENTION_LAYER,
     forbids_because="this exercise asks you to mend the code that is there",
     cases=[
         Case("3 heads, all sizes different", drawn),

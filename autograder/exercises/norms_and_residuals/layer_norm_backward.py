@@ -4,6 +4,7 @@ import numpy as np
 
 from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
+from autograder.exercises import library_calls
 from autograder.exercises.norms_and_residuals import CHAPTER
 from autograder.exercises.norms_and_residuals.parts import DEFAULT_EPS, LARGE_EPS, TINY, mean_over, tokens, vector
 from autograder.program import Program, call
@@ -31,15 +32,8 @@ exercise = Exercise(
     library="numpy",
     reference=normalization.layer_norm_backward,
     returns=("grad_x", "grad_gain", "grad_bias"),
-    forbids=[
-        "torch.autograd.grad",
-        "torch.autograd.backward",
-        "torch.Tensor.backward",
-        "torch.autograd.functional.vjp",
-        "torch.func.vjp",
-        "torch.native_layer_norm_backward",
-    ],
-    forbids_because="this exercise asks for the chain rule by hand; keep autograd to test your answer",
+    forbids=[*library_calls.AUTOGRAD, "torch.native_layer_norm_backward"],
+    forbids_because=library_calls.INSTEAD_OF_AUTOGRAD,
     cases=[
         Case("tokens of one sequence", with_gradient),
         Case("the loss is one entry of the result", one_entry),

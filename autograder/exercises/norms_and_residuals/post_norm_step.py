@@ -2,16 +2,9 @@
 
 import torch
 
-from autograder.exercise import Case, Exercise
+from autograder.exercise import Exercise
 from autograder.exercises.norms_and_residuals import CHAPTER
-from autograder.exercises.norms_and_residuals.steps import (
-    NAMED,
-    gradient_of_x,
-    learned_sublayer,
-    mixing_sublayer,
-    plain_norm,
-    useless_sublayer,
-)
+from autograder.exercises.norms_and_residuals.steps import CASES, NAMED
 from course_lib import residual
 
 exercise = Exercise(
@@ -20,16 +13,7 @@ exercise = Exercise(
     reference=residual.post_norm_step,
     returns=("the result",),
     named=NAMED,
-    cases=[
-        Case("a linear sublayer", learned_sublayer),
-        Case("a sublayer that adds nothing", useless_sublayer),
-        Case("a sublayer that mixes tokens", mixing_sublayer),
-        Case("a batch", lambda draw: learned_sublayer(draw, leading=2), hidden=True),
-        Case("a function in place of the norm", plain_norm, hidden=True),
-        Case("float64", lambda draw: learned_sublayer(draw, leading=2), hidden=True, dtype="float64"),
-        Case("the gradient of x", gradient_of_x, hidden=True, dtype="float64"),
-        Case("another sublayer that adds nothing", useless_sublayer, hidden=True, dtype="float64"),
-    ],
+    cases=CASES,
 )
 
 

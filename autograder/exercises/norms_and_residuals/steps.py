@@ -1,4 +1,4 @@
-"""Inputs of the two residual steps: a sublayer and a norm, by name, on tokens that are far from normalized."""
+"""Cases of the two residual steps: a sublayer and a norm, by name, on tokens that are far from normalized."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.draw import Draw
+from autograder.exercise import Case
 from autograder.program import Program, call
 from autograder.values import Named
 
@@ -67,3 +68,15 @@ def _tokens(draw: Draw, *shape: int) -> Tensor:
 def _linear(draw: Draw, width: int) -> Named:
     state = {"weight": draw.normal(width, width, scale=width**-0.5), "bias": draw.normal(width)}
     return Named("linear", (width, width), state)
+
+
+CASES = [
+    Case("a linear sublayer", learned_sublayer),
+    Case("a sublayer that adds nothing", useless_sublayer),
+    Case("a sublayer that mixes tokens", mixing_sublayer),
+    Case("a batch", lambda draw: learned_sublayer(draw, leading=2), hidden=True),
+    Case("a function in place of the norm", plain_norm, hidden=True),
+    Case("float64", lambda draw: learned_sublayer(draw, leading=2), hidden=True, dtype="float64"),
+    Case("the gradient of x", gradient_of_x, hidden=True, dtype="float64"),
+    Case("another sublayer that adds nothing", useless_sublayer, hidden=True, dtype="float64"),
+]

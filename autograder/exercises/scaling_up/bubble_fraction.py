@@ -1,19 +1,13 @@
 """Check `bubble_fraction`: the share of the time in which a pipeline's stages wait."""
 
 from fractions import Fraction
+from functools import partial
 
-from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
 from autograder.exercises.scaling_up import CHAPTER
-from autograder.program import Program, call
+from autograder.exercises.scaling_up.pipeline_sizes import one_microbatch, one_stage, two_counts
+from autograder.program import call
 from course_lib.training import pipeline
-
-
-def drawn(draw: Draw) -> Program:
-    """Draw two counts that differ."""
-    stages, microbatches = draw.sizes(2, low=3, high=20)
-    return call(stages, microbatches)
-
 
 exercise = Exercise(
     chapter=CHAPTER,
@@ -22,11 +16,11 @@ exercise = Exercise(
     returns=("the share",),
     cases=[
         Case("4 stages and 8 microbatches", lambda draw: call(4, 8)),
-        Case("two counts", drawn),
-        Case("one stage", lambda draw: call(1, draw.integer(3, 9)), hidden=True),
-        Case("one microbatch", lambda draw: call(draw.integer(3, 9), 1), hidden=True),
+        Case("two counts", partial(two_counts, most=20)),
+        Case("one stage", one_stage, hidden=True),
+        Case("one microbatch", one_microbatch, hidden=True),
         Case("many microbatches", lambda draw: call(draw.integer(3, 9), draw.integer(100, 200)), hidden=True),
-        Case("other counts", drawn, hidden=True),
+        Case("other counts", partial(two_counts, most=20), hidden=True),
     ],
 )
 

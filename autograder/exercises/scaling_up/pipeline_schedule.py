@@ -1,13 +1,14 @@
 """Check `pipeline_schedule`: who works on what, tick by tick. Any order inside a tick, and any schedule as short."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from autograder.compare import same
-from autograder.draw import Draw
 from autograder.exercise import Case, Exercise
 from autograder.exercises.scaling_up import CHAPTER
+from autograder.exercises.scaling_up.pipeline_sizes import one_microbatch, one_stage, two_counts
 from autograder.program import Program, Run, call
 from autograder.values import Raised, describe
 from course_lib.training import pipeline
@@ -68,12 +69,6 @@ def case(name: str, program, hidden: bool = False) -> Case:
     return Case(name, program, hidden=hidden, judge=runs_and_is_short, alike=same_work)
 
 
-def drawn(draw: Draw) -> Program:
-    """Draw two counts that differ."""
-    stages, microbatches = draw.sizes(2, low=3, high=9)
-    return call(stages, microbatches)
-
-
 exercise = Exercise(
     chapter=CHAPTER,
     library="python",
@@ -81,10 +76,10 @@ exercise = Exercise(
     returns=("the schedule",),
     cases=[
         case("3 stages and 4 microbatches", lambda draw: call(3, 4)),
-        case("two counts", drawn),
+        case("two counts", partial(two_counts, most=9)),
         case("more stages than microbatches", lambda draw: call(draw.integer(6, 9), draw.integer(2, 4)), hidden=True),
-        case("one stage", lambda draw: call(1, draw.integer(3, 9)), hidden=True),
-        case("one microbatch", lambda draw: call(draw.integer(3, 9), 1), hidden=True),
+        case("one stage", one_stage, hidden=True),
+        case("one microbatch", one_microbatch, hidden=True),
         case("more microbatches than stages", lambda draw: call(draw.integer(2, 4), draw.integer(6, 9)), hidden=True),
     ],
 )

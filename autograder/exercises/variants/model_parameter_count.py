@@ -204,17 +204,7 @@ _add(
     Your count is 12 · layers · d_model², Kaplan's estimate: within 1 % for GPT-3, a third short for GPT-2. Embeddings,
     biases and norms count here, and d_ff is given.
 """)
-def twelve_squares(
-    vocab_size,
-    max_length,
-    d_model,
-    num_layers,
-    d_ff,
-    segments=0,
-    embedding_norm=False,
-    final_norm=True,
-    pooler=False,
-):
+def twelve_squares(vocab_size, max_length, d_model, num_layers, *others, **named):
     return 12 * num_layers * d_model**2
 
 

@@ -10,8 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.grading.attacks.attack import PATIENCE
 from autograder.grading.attacks.consuming import THROUGH
 from autograder.grading.limits import Limits
+from autograder.grading.watching import processes_with, soon
 
 CHAPTER = "01_attention"
 SMALL = Limits(memory_mb=500, processes=60, file_mb=2, disk_mb=8, output_bytes=20_000)
@@ -120,7 +119,7 @@ class Stage:
             "gradebook": any("gradebook.db" in name for name in changed),
             "others' files": bool(others),
             "home": any(name.startswith("home/") for name in changed),
-            "process left": not soon(lambda: not processes_with(mark)),
+            "process left": not soon(lambda: not processes_with(mark), PATIENCE / 3),
             "connection": bool(self.calls),
             "grader": self.grader.poll() is not None,
             "limit": THROUGH in shown or len(shown) > 2 * SMALL.output_bytes,
@@ -143,25 +142,3 @@ class Stage:
         self.service.close()
         self.grader.kill()
         self.grader.wait()
-
-
-def processes_with(mark: str) -> list[int]:
-    """List the processes of this machine whose command line holds a mark."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if mark.encode() in path.read_bytes():
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-def soon(holds: Callable[[], bool]) -> bool:
-    """Wait until something holds."""
-    deadline = time.monotonic() + PATIENCE / 3
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return holds()

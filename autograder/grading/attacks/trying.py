@@ -51,7 +51,7 @@ def _neighbor(attack: Attack, pool: KernelPool, stage: Stage) -> Iterator[tuple[
         yield ()
         return
     with pool.kernel(stage.new_work()) as kernel:
-        yield (kernel.session.key.decode(),)
+        yield (kernel.channels.session.key.decode(),)
 
 
 def _test_inside(kernel: KernelSession, attack: Attack) -> list[str]:

@@ -12,6 +12,7 @@ from autograder.grading.field_reports.report import HandIn
 from autograder.grading.pool import KernelPool
 from autograder.grading.stock import StockCourse
 from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.reports.feedback import UNANSWERED
 
 pytestmark = pytest.mark.slow
 STUDENT, ESSAY = "ada", "why-written"
@@ -52,6 +53,13 @@ def test_an_essay_that_was_written_since_is_no_longer_unanswered(twice: list[See
     first, second = twice
     assert (first.status, first.comment) == ("graded", "No response.")
     assert (second.status, second.comment) == ("needs_manual", None)
+
+
+def test_nobody_is_said_to_have_written_what_the_grader_notes_of_an_untouched_essay(twice: list[Seen]) -> None:
+    first, second = (next(iter(seen.pages.values())) for seen in twice)
+    assert (UNANSWERED in first, UNANSWERED in second) == (True, False)
+    assert "No response" not in first
+    assert 'class="comment"' not in first
 
 
 def test_a_page_stays_in_its_place_when_the_submission_changes(course: Path, twice: list[Seen]) -> None:

@@ -1,9 +1,37 @@
-"""What a learner reads when an answer of chapter 06 is wrong in a way that no known belief explains."""
+"""What a learner reads when an answer is wrong in a way that no known belief explains."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
 
 from autograder import evaluate
+from course_lib import attention
+
+
+def a_third_of_the_weights(scores):
+    exponentials = np.exp(scores)
+    return exponentials / exponentials.sum(-1, keepdims=True) / 3
+
+
+def shifted_weights(query, key, value, mask=None):
+    weights = attention.softmax(attention.attention_scores(query, key)) - 1
+    return weights @ value, weights
+
+
+def jacobian_of_something_else(weights):
+    return np.outer(weights, weights) + 0.5
+
+
+def simulated(d_k, scaled):
+    draws = np.random.default_rng(99).standard_normal((2, 4_000, d_k))
+    return float(draws.prod(0).sum(-1).std()) / (math.sqrt(d_k) if scaled else 1)
+
+
+def widened_in_its_own_way(query, key):
+    scores = np.einsum("...id,...jd->...ij", query, key) * np.float64(1.0)
+    return scores / math.sqrt(query.shape[-1])
 
 
 def triangle(n_q, n_k=None):
@@ -59,6 +87,11 @@ def one_column_too_many(sequences, pad_id):
 @pytest.mark.parametrize(
     ("exercise", "solution", "sentence"),
     [
+        ("softmax", a_third_of_the_weights, "sums to 0.333, but every row should sum to 1"),
+        ("scaled_dot_product_attention", shifted_weights, "some weights are negative"),
+        ("softmax_jacobian", jacobian_of_something_else, "but every row should sum to 0"),
+        ("expected_score_std", simulated, "keep the simulation as a test"),
+        ("attention_scores", widened_in_its_own_way, "your result is float64, but the inputs are float32"),
         ("causal_mask", first_query_sees_nothing, "so it should see key 0, but in your mask it sees no key"),
         ("causal_mask", doubled, "your mask has the dtype float64, but a mask of this course is boolean"),
         ("additive_mask", minus_one, "your mask holds -1, but what is added to a score is 0 or -inf"),
@@ -76,8 +109,3 @@ def test_a_wrong_answer_that_no_belief_explains_gets_a_sentence_of_its_own(exerc
     assert not verdict.passed
     assert verdict.misconception is None
     assert sentence in verdict.message
-
-
-def test_the_framework_says_why_it_refuses_a_mask() -> None:
-    verdict = evaluate(lambda mask: torch.zeros(3, 1, 1, 1, 2).bool(), "to_sdpa_mask", seed=5)
-    assert "F.scaled_dot_product_attention refuses your mask, saying: " in verdict.message
