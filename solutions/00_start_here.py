@@ -15,7 +15,9 @@
 # %% [markdown]
 # ## Is this machine ready?
 #
-# Run the next cell: click into it and press Shift+Enter. That key runs any cell and goes on to the next.
+# Run the next cell: click into it and press Shift+Enter. That key runs any cell and goes on to the next. Without a
+# mouse, the arrow keys go from cell to cell, Enter goes into one and Esc leaves it; Tab goes to hints and links, and
+# Space folds a hint out.
 
 # %%
 from autograder.learning.doctor import EnvironmentCheck
@@ -34,6 +36,8 @@ EnvironmentCheck()
 # the check below it.
 
 # %%
+import textwrap
+
 import numpy as np
 from jaxtyping import Float
 
@@ -107,7 +111,8 @@ def heavy(values, weights):
 
 
 for attempt in (forgetful, heavy):
-    print(evaluate(attempt, "weighted_mean", seed=7).message)
+    for line in evaluate(attempt, "weighted_mean", seed=7).message.splitlines():
+        print(textwrap.fill(line, width=88))
     print()
 
 # %% [markdown]

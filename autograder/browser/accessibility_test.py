@@ -14,6 +14,8 @@ from autograder.reports.class_report import write_report
 from autograder.reports.feedback import page as page_of
 
 pytestmark = pytest.mark.slow
+PHONE = 390  # pixels
+PLACES = "found => found.map(one => one.getBoundingClientRect()).map(one => [one.left, one.right])"
 SERIOUS = ("serious", "critical")
 ABOUT = {"student": "a learner", "assignment": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0}
 PLANTED = (
@@ -52,3 +54,15 @@ def test_feedback_and_report_have_no_serious_fault(browser: Browser, graded: Gra
     feedback = graded.course / "feedback" / MISTAKEN / CHAPTER / f"{CHAPTER}.html"
     assert complaints(browser, feedback) == []
     assert complaints(browser, write_report(graded.course, CHAPTER)) == []
+
+
+def test_what_was_said_is_readable_on_a_phone(browser: Browser, graded: GradedClass) -> None:
+    feedback = graded.course / "feedback" / MISTAKEN / CHAPTER / f"{CHAPTER}.html"
+    for path in (feedback, write_report(graded.course, CHAPTER)):
+        page = browser.new_page(viewport={"width": PHONE, "height": 800})
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE
+        places = page.locator(".message").evaluate_all(PLACES)
+        assert places
+        assert all(right - left > PHONE / 2 and right <= PHONE for left, right in places)
+        page.close()

@@ -1,11 +1,9 @@
 """Every chapter as it is released: opened in JupyterLab, run from top to bottom, and its widgets moved by keyboard."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import nbformat
 import pytest
@@ -13,17 +11,16 @@ from nbformat import NotebookNode
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograder.browser.conftest import ROOT, SCREENSHOTS
-from autograder.browser.lab import Lab, jupyter_lab
-from autograder.browser.page import COMPLAINT, DONE, MILLISECONDS, REACTION, NotebookPage, fresh_page, screenshot
+from autograder.browser.lab import Lab, end_kernels, jupyter_lab
+from autograder.browser.measuring import code_cells
+from autograder.browser.page import COMPLAINT, REACTION, NotebookPage, fresh_page, screenshot
 from autograder.course_folder import CHAPTERS, CONFIG_NAME, chapter_names, chapter_path
 from autograder.grading.cells import role_of
 
 pytestmark = pytest.mark.slow
 GO_ON = "raises-exception"  # JupyterLab runs the cells after a failed one only where the failed one has this tag
 QUICK = "COURSE_QUICK"  # long cells take a few steps: what they learn is tested elsewhere
-WHOLE_CHAPTER = 300 * MILLISECONDS  # for all cells on a slow machine
 WORDS = "p[role=status]"
-TEXT_CELL = "markdown"
 WITHOUT_WIDGET = {"00_start_here"}  # every other chapter has one to explore
 NAMES = sorted(path.stem for path in (ROOT / CHAPTERS).glob("*/*.ipynb") if path.stem == path.parent.name)
 
@@ -71,7 +68,7 @@ def visit(request: pytest.FixtureRequest, browser: Browser, learners_lab: Lab) -
         notebook = NotebookPage.open(page, learners_lab, f"{name}/{name}.ipynb")
         notebook.wait_for_cells(len(released.cells))
         screenshot(page, SCREENSHOTS, f"chapter-{name}-top")
-        run_all(notebook, released)
+        notebook.run_all(code_cells(released))
         seen = Visit(name, released, complaints(notebook, released), broken_formulas(page))
         for index in code_cells(released):
             if notebook.cell(index).locator(WORDS).count():
@@ -84,32 +81,6 @@ def visit(request: pytest.FixtureRequest, browser: Browser, learners_lab: Lab) -
 def read(path: Path) -> NotebookNode:
     """Read a notebook as it is."""
     return nbformat.read(path, as_version=nbformat.NO_CONVERT)
-
-
-def code_cells(notebook: NotebookNode) -> list[int]:
-    """Return the places of the cells that run."""
-    return [index for index, cell in enumerate(notebook.cells) if cell.cell_type != TEXT_CELL]
-
-
-def run_all(notebook: NotebookPage, released: NotebookNode) -> None:
-    """Choose Run All Cells from the menu and wait for the end of every cell."""
-    page = notebook.page
-    notebook.cell(code_cells(released)[0]).locator(".jp-InputPrompt").click()
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    for index in code_cells(released):
-        prompt = notebook.cell(index).locator(".jp-InputPrompt")
-        expect(prompt, f"cell {index} should have run").to_have_text(DONE, timeout=WHOLE_CHAPTER)
-    notebook.wait_for_kernel()
-
-
-def end_kernels(lab: Lab) -> None:
-    """End what runs, so that no two chapters take memory at once."""
-    with urlopen(lab.url("api/sessions")) as answer:
-        sessions = json.load(answer)
-    for session in sessions:
-        with urlopen(Request(lab.url(f"api/sessions/{session['id']}"), method="DELETE")):
-            pass
 
 
 def complaints(notebook: NotebookPage, released: NotebookNode) -> dict[int, list[str]]:

@@ -92,7 +92,7 @@ def test_what_a_person_gives_survives_a_grading_that_runs_meanwhile(
         expect(formgrader.points(HIDDEN_TEST)).to_have_attribute("placeholder", "0")
         formgrader.give_points(WRITTEN, POINTS)
         formgrader.give_comment(WRITTEN, COMMENT)
-        hand_in(graded_course, ADA, {})
+        hand_in(graded_course, ADA, {WRITTEN: f"{WRITTEN_ANSWER} And so it stays."})
         assert regrade_meanwhile(formgrader, graded_course) > 0
         assert stands(graded_course) == ("needs_manual", POINTS_IN_ALL)
 

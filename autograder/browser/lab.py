@@ -1,5 +1,6 @@
 """Starts and ends a real JupyterLab on a course folder, apart from everything else of this machine's user."""
 
+import json
 import os
 import secrets
 import signal
@@ -9,7 +10,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.commands.lab import THIS_MACHINE, config_path, lab_command
@@ -29,6 +30,7 @@ class Lab:
     address: str
     token: str
     root: Path
+    pid: int = 0
 
     def url(self, path: str) -> str:
         """Return the address of a page on this server, such as `lab/tree/a.ipynb` or `formgrader`."""
@@ -61,9 +63,18 @@ def jupyter_lab(root: Path, home: Path, course: Path | None = None) -> Iterator[
         )
         try:
             wait_until_ready(server, lab, log)
-            yield lab
+            yield replace(lab, pid=server.pid)
         finally:
             stop(server)
+
+
+def end_kernels(lab: Lab) -> None:
+    """End what runs on a server, so that no two notebooks take memory at once."""
+    with urllib.request.urlopen(lab.url("api/sessions")) as answer:
+        sessions = json.load(answer)
+    for session in sessions:
+        with urllib.request.urlopen(urllib.request.Request(lab.url(f"api/sessions/{session['id']}"), method="DELETE")):
+            pass
 
 
 def free_port() -> int:

@@ -3,7 +3,7 @@
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,11 +26,13 @@ VIEWPORT = (1280, 1000)
 MILLISECONDS = 1000
 LOAD = 90 * MILLISECONDS  # for a page to be there on a slow machine
 CELL = 120 * MILLISECONDS  # for the slowest cell, which trains a model
+WHOLE_CHAPTER = 300 * MILLISECONDS  # for all cells on a slow machine
 REACTION = 30 * MILLISECONDS  # for a page to follow a click
 STARTED = 5 * MILLISECONDS  # for a cell's number to give way to a star
 PRESSES = 10  # a kernel that is still connecting misses the first
 expect.set_options(timeout=REACTION)
 DONE = re.compile(r"^\[\d+\]:$")
+CONNECTED = re.compile(r"\| Idle$")
 ELSEWHERE = re.compile(r"^(?:http|ws)s?://(?!localhost[:/])")
 COMPLAINT = "[data-mime-type='application/vnd.jupyter.stderr'], [data-mime-type='application/vnd.jupyter.error']"
 
@@ -127,6 +129,10 @@ class NotebookPage:
         """Return when the kernel is there and has nothing to do."""
         self.page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=LOAD)
 
+    def wait_for_connection(self) -> None:
+        """Return when the status bar calls the kernel idle: before, JupyterLab runs no cell."""
+        self.page.get_by_text(CONNECTED).wait_for(timeout=LOAD)
+
     def cell(self, index: int) -> Locator:
         """Return a cell by its place in the notebook."""
         return self.notebook.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
@@ -168,6 +174,20 @@ class NotebookPage:
         expect(prompt).to_have_text(DONE, timeout=CELL)
         self.wait_for_kernel()
         return self.output(index)
+
+    def run_all(self, code: Sequence[int]) -> None:
+        """Choose Run All Cells from the menu and wait for the end of every cell.
+
+        Args:
+            code: The places of the cells that run.
+        """
+        self.cell(code[0]).locator(".jp-InputPrompt").click()
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        for index in code:
+            prompt = self.cell(index).locator(".jp-InputPrompt")
+            expect(prompt, f"cell {index} should have run").to_have_text(DONE, timeout=WHOLE_CHAPTER)
+        self.wait_for_kernel()
 
     def show(self, index: int) -> None:
         """Bring the end of a cell, with what it says, into view."""

@@ -26,6 +26,7 @@ from autograder.grading.settling import settled
 from autograder.grading.step import Graded, failed, grade_submission
 from autograder.grading.stock_way import grade_by_stock, warm_kernels_run_here
 from autograder.grading.submissions import HandedIn, Submission, only_student
+from autograder.grading.unchanged import unchanged_cells
 from autograder.grading.workers import Kernels, cores, in_parallel
 from autograder.grading.writing import in_a_sentence, no_room
 
@@ -207,7 +208,8 @@ class ClassRun(ChapterRun):
             forget_graded(submission)
             self.ledger.record(name, "", result)
             return result
-        written = self.book.record(name, graded.scores, graded.unanswered, handed_in.timestamp)
+        unchanged = unchanged_cells(submission.graded, graded.notebook) if graded.notebook else set()
+        written = self.book.record(name, graded.scores, graded.unanswered, handed_in.timestamp, unchanged)
         if graded.notebook is not None:
             write_graded(submission, graded.notebook, handed_in)
         self.settle(result, written)

@@ -248,6 +248,10 @@ def test_a_persons_points_and_comment_survive_and_reach_the_results(tmp_path: Pa
     hand_in(course, "ada", RIGHT | WRITTEN | {"double": SQUARED})
     again = grade(course, CHAPTER).students["ada"]
     assert (again.exercises["double"].points, again.exercises["why"].points) == (0, 1.5)
+    assert again.status == "graded"  # the answer that a person saw is the same
+    hand_in(course, "ada", RIGHT | {"why-written": "Because I say so, and more."})
+    new = grade(course, CHAPTER).students["ada"]
+    assert (new.status, new.exercises["why"].points) == ("needs_manual", 1.5)
 
 
 def test_nothing_runs_when_nothing_has_changed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -77,6 +77,7 @@ class GradebookWriter:
         scores: Mapping[str, float | None] | None,
         unanswered: list[str] | None = None,
         timestamp: datetime | None = None,
+        unchanged: Container[str] = (),
     ) -> Written:
         """Write one submission's automatic points; a person's points and comments stay.
 
@@ -86,6 +87,7 @@ class GradebookWriter:
                 submission had scored.
             unanswered: Answer cells that are as they were handed out; None leaves the automatic comments alone.
             timestamp: When it was handed in (UTC), if that is known.
+            unchanged: The cells whose work is what it was when a person gave points for it.
 
         Raises:
             CourseError: The gradebook cannot be written.
@@ -95,7 +97,7 @@ class GradebookWriter:
             submission, notebook = self._submitted(student)
             if timestamp is not None:
                 submission.timestamp = timestamp
-            lines = self._write_grades(student, notebook, scores)
+            lines = self._write_grades(student, notebook, scores, unchanged)
             if unanswered is not None:
                 self._write_comments(notebook, set(unanswered))
             self.db.flush()
@@ -193,15 +195,20 @@ class GradebookWriter:
             yield cell.name, row
 
     def _write_grades(
-        self, student: str, submitted: SubmittedNotebook, scores: Mapping[str, float | None] | None
+        self,
+        student: str,
+        submitted: SubmittedNotebook,
+        scores: Mapping[str, float | None] | None,
+        unchanged: Container[str],
     ) -> list[str]:
         notebook = self._assignment()[1]
         lines = []
         for name, row in self._rows(Grade, submitted, [*notebook.grade_cells, *notebook.task_cells]):
             before = {"auto_score": row.auto_score, "needs_manual_grade": bool(row.needs_manual_grade)}
             row.auto_score = None if scores is None else scores.get(name)
-            # As nbgrader has it: what a person graded before is looked at again when the submission is new.
-            row.needs_manual_grade = row.auto_score is None or row.manual_score is not None
+            # As nbgrader has it: what a person graded before is looked at again, here only when it is new.
+            seen = row.manual_score is not None and not row.needs_manual_grade and name in unchanged
+            row.needs_manual_grade = not seen and (row.auto_score is None or row.manual_score is not None)
             after = {"auto_score": row.auto_score, "needs_manual_grade": row.needs_manual_grade}
             if before != after and not (before["auto_score"] is None and row.auto_score is None and row.id is None):
                 kept = {"manual_score": row.manual_score, "extra_credit": row.extra_credit}

@@ -28,12 +28,14 @@ class Finding:
         good: Whether it serves; None where it is only worth knowing.
         words: What was found.
         advice: What to do where it does not serve.
+        is_package: Whether it is one of the many packages, which a page folds as long as all serve.
     """
 
     what: str
     good: bool | None
     words: str
     advice: str = ""
+    is_package: bool = False
 
 
 def findings(course: Path | None = None) -> list[Finding]:
@@ -71,9 +73,9 @@ def package(requirement: Requirement) -> Finding:
     try:
         found = importlib.metadata.version(requirement.name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(requirement.name, False, "is missing", advice)
+        return Finding(requirement.name, False, "is missing", advice, is_package=True)
     good = requirement.specifier.contains(found, prereleases=True)
-    return Finding(requirement.name, good, found, f"{advice}  (found {found})")
+    return Finding(requirement.name, good, found, f"{advice}  (found {found})", is_package=True)
 
 
 def torch_works() -> Finding:
@@ -148,7 +150,7 @@ def system() -> Finding:
     name = {"Darwin": "macOS"}.get(platform.system(), platform.system())
     if name == "Linux":
         return Finding("System", None, "Linux: all of the course runs here")
-    return Finding("System", None, f"{name}: every chapter runs; grading a class in the sandbox needs Linux")
+    return Finding("System", None, f"{name}: the course is tested on Linux; grading in the sandbox needs it")
 
 
 def verdict(found: Iterable[Finding]) -> str:
@@ -188,13 +190,21 @@ class EnvironmentCheck:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th scope="row" style="text-align:left">{html.escape(one.what)}</th>'
-            f'<td style="text-align:left">{words_of(one.good)}</td>'
-            f'<td style="text-align:left">{html.escape(one.words)}'
-            f"{html.escape('. ' + one.advice) if one.good is False else ''}</td></tr>"
-            for one in self.found
-        )
-        head = "".join(f'<th scope="col" style="text-align:left">{text}</th>' for text in ("what", "state", "found"))
+        folded = [one for one in self.found if one.is_package and one.good]
+        shown = [one for one in self.found if one not in folded]
         said = html.escape(verdict(self.found))
-        return f"<p><strong>{said}</strong></p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        packages = f"<details><summary>Packages that are good: {len(folded)}</summary>{table(folded)}</details>"
+        return f"<p><strong>{said}</strong></p>{table(shown)}{packages if folded else ''}"
+
+
+def table(found: Iterable[Finding]) -> str:
+    """Return findings as a table for a notebook, whose own style would set text to the right."""
+    rows = "".join(
+        f'<tr><th scope="row" style="text-align:left">{html.escape(one.what)}</th>'
+        f'<td style="text-align:left">{words_of(one.good)}</td>'
+        f'<td style="text-align:left">{html.escape(one.words)}'
+        f"{html.escape('. ' + one.advice) if one.good is False else ''}</td></tr>"
+        for one in found
+    )
+    head = "".join(f'<th scope="col" style="text-align:left">{text}</th>' for text in ("what", "state", "found"))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -62,3 +62,13 @@ def test_the_table_says_in_words_what_is_wrong_and_is_harmless(monkeypatch: pyte
     assert "1 of these need your attention: Disk." in shown
     assert "&lt;b&gt;full&lt;/b&gt;. Make room." in shown
     assert "look here  Disk" in str(EnvironmentCheck())
+
+
+def test_good_packages_are_folded_and_a_bad_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Finding("numpy", True, "2.0", is_package=True), Finding("rich", False, "is missing", "x", is_package=True)]
+    monkeypatch.setattr(doctor, "findings", lambda course: found)
+    open_part, folded = EnvironmentCheck()._repr_html_().split("<details>")
+    assert "rich" in open_part
+    assert "numpy" not in open_part
+    assert "Packages that are good: 1" in folded
+    assert "numpy" in folded

@@ -18,11 +18,13 @@ from autograder.grading.cells import role_of
 from autograder.grading.results import ClassResult, read_results, results_path
 from autograder.reports.feedback import environment
 from autograder.reports.item_statistics import Item, items
+from autograder.reports.pictures import lying_bars, standing_bars
 from autograder.reports.points_table import STATUS_WORDS, misconception_counts
 from autograder.reports.similarity import alike
 
 BINS = 10
 PAIRS_SHOWN, SLOWEST_SHOWN, CHANGES_SHOWN = 20, 5, 200
+NAMES_SHOWN = 8  # longer lists of students are folded
 SLOW_SECONDS = 1.0  # a check that takes longer is worth a look
 HARD, EASY = 0.5, 0.9
 DULL = 0.2  # a lower discrimination tells little; the usual rule of thumb for test items
@@ -83,12 +85,13 @@ def report_page(course: Path, result: ClassResult) -> str:
             beliefs=beliefs(result),
             slow=slow_checks(rows),
             failed=failed,
-            repaired={name: one.repairs for name, one in result.students.items() if one.repairs},
-            warned={n: one.warnings for n, one in result.students.items() if one.warnings and n not in failed},
+            repaired=by_sentence({name: one.repairs for name, one in result.students.items()}),
+            warned=by_sentence({n: one.warnings for n, one in result.students.items() if n not in failed}),
             pairs=pairs[:PAIRS_SHOWN],
             more_pairs=max(0, len(pairs) - PAIRS_SHOWN),
             changes=last_changes(course, result.chapter),
             changes_shown=CHANGES_SHOWN,
+            names_shown=NAMES_SHOWN,
             words_of=lambda status: STATUS_WORDS[status][0],
         )
     )
@@ -97,11 +100,23 @@ def report_page(course: Path, result: ClassResult) -> str:
 def statuses(result: ClassResult) -> list[tuple[str, int]]:
     """Return how many submissions have each status, in words."""
     found = [one.status for one in result.students.values()]
-    return [(words, found.count(name)) for name, (words, _) in STATUS_WORDS.items() if name in found]
+    words = {name: word for name, (word, _) in STATUS_WORDS.items()} | {"needs_manual": "with an answer to read"}
+    return [(word, found.count(name)) for name, word in words.items() if name in found]
+
+
+def by_sentence(sentences: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return each sentence with the students of whom it is said, the commonest first."""
+    found: dict[str, list[str]] = {}
+    for student, said in sentences.items():
+        for sentence in dict.fromkeys(said):
+            found.setdefault(sentence, []).append(student)
+    return dict(sorted(found.items(), key=lambda entry: -len(entry[1])))
 
 
 def remark(row: Item) -> str:
     """Return what an exercise's numbers say, in a word or two."""
+    if row.waiting:
+        return "not all is read yet"
     said = []
     if row.facility is not None and row.facility < HARD:
         said.append("hard")
@@ -196,39 +211,19 @@ def score(state: Mapping | None) -> str:
 
 
 def points_picture(result: ClassResult) -> Markup:
-    """Draw how many submissions have how many points, with its words."""
-    from course_lib import plots
-
+    """Draw how many submissions have which share of the points."""
     graded = [one for one in result.students.values() if one.status != "failed"]
     if not graded:
         return Markup("<p>No submission could be graded.</p>")
-    maximum = max(one.maximum for one in graded) or 1.0
-    counts, edges = np.histogram([one.points for one in graded], bins=BINS, range=(0.0, maximum))
-    bars = {
-        f"{low:g}-{high:g}": float(n)
-        for n, low, high in zip(counts, edges[:-1].round(1), edges[1:].round(1), strict=True)
-    }
-    ax = plots.panels(1, width=9.0)[0]
-    plots.bar_plot(bars, ylabel="submissions", title="Submissions by their share of the points", ax=ax)
-    return picture_html(ax)
+    shares = [100 * one.points / one.maximum if one.maximum else 0.0 for one in graded]
+    counts, edges = np.histogram(shares, bins=BINS, range=(0, 100))
+    bars = {f"{low:.0f}-{high:.0f}": int(n) for n, low, high in zip(counts, edges[:-1], edges[1:], strict=True)}
+    return standing_bars(bars, "% of the points", "submissions", "Submissions by their share of the points")
 
 
 def facility_picture(rows: Iterable[Item]) -> Markup:
-    """Draw the mean share of points by exercise, with its words."""
-    from course_lib import plots
-
-    shares = {row.name: 100 * row.facility for row in rows if row.facility is not None}
+    """Draw the mean share of points by exercise; what waits for a person has no share yet."""
+    shares = {row.name: 100 * row.facility for row in rows if row.facility is not None and not row.waiting}
     if not shares:
         return Markup("")
-    ax = plots.panels(1, width=9.0)[0]
-    plots.bar_plot(shares, ylabel="mean % of the points", title="How much of each exercise the class has", ax=ax)
-    ax.set_xticks(range(len(shares)), list(shares), rotation=35, ha="right")
-    return picture_html(ax)
-
-
-def picture_html(ax) -> Markup:
-    """Return a plot as an image in the page itself."""
-    from course_lib import plots
-
-    figure = ax.get_figure(root=True)
-    return Markup(plots.image_html(figure, plots.describe(figure)))
+    return lying_bars(shares, "mean % of the points", "How much of each exercise the class has", end=100)

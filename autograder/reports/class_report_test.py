@@ -6,9 +6,17 @@ import pytest
 from autograder.build import answered_notebook
 from autograder.course_folder import chapter_path
 from autograder.errors import CourseError
-from autograder.grading.results import ClassResult, ExerciseResult, StudentResult, results_path, write_results
+from autograder.grading.results import (
+    ClassResult,
+    ExerciseResult,
+    StudentResult,
+    read_results,
+    results_path,
+    write_results,
+)
 from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
-from autograder.reports.class_report import last_changes, write_report
+from autograder.reports.class_report import by_sentence, facility_picture, last_changes, remark, write_report
+from autograder.reports.item_statistics import items
 
 WORDS = "Each column of your weights sums to 1"
 
@@ -103,3 +111,18 @@ def test_answers_are_compared_without_the_starter(course: Path) -> None:
     assert "return 2 * x" in answers["ben"]
     assert "return 2 * x" not in starter
     assert chapter_path(course, CHAPTER).is_file() == bool(starter)
+
+
+def test_what_is_said_of_many_stands_once_with_their_names() -> None:
+    said = by_sentence({"ada": ["late", "late", "mended"], "ben": ["mended"], "cem": []})
+    assert list(said.items()) == [("mended", ["ada", "ben"]), ("late", ["ada"])]
+
+
+def test_an_exercise_of_which_answers_wait_is_not_called_hard(course: Path) -> None:
+    result = read_results(course, CHAPTER)
+    for student, points in (("ada & co", 0.0), ("ben", 0.0)):
+        status = "needs_manual" if student == "ben" else "graded"
+        result.students[student].exercises["why"] = ExerciseResult(points, 2.0, status=status)
+    row = next(row for row in items(result) if row.name == "why")
+    assert (row.waiting, row.none, remark(row)) == (1, 1, "not all is read yet")
+    assert "why" not in str(facility_picture([row]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from nbconvert.exporters import Exporter
 from nbformat import NotebookNode
 from nbgrader.preprocessors import GetGrades
@@ -24,6 +24,8 @@ from autograder.reports.notebook_html import cell_html
 from autograder.reports.safe_html import anchor
 
 FENCED = re.compile(r"(?ms)^```.*?^```$")  # code that is shown; its comments are no headings
+BETWEEN_BACKTICKS = re.compile(r"`([^`\n]+)`")
+UNANSWERED = "This was handed in without an answer."
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -49,6 +51,12 @@ class Row:
 
 class GetPoints(GetGrades):
     """nbgrader's step that puts points and comments into the notebook; it also notes what still awaits a person."""
+
+    def _get_comment(self, cell: NotebookNode, resources: Any) -> None:
+        """Keep a person's words apart from nbgrader's own, which only ever say that nothing was answered."""
+        mark = cell.metadata.nbgrader
+        comment = self.gradebook.find_comment(mark["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
+        mark["comment"], mark["unanswered"] = comment.manual_comment, bool(comment.auto_comment)
 
     def _get_score(self, cell: NotebookNode, resources: Any) -> None:
         super()._get_score(cell, resources)
@@ -106,16 +114,16 @@ def summary(notebook: NotebookNode) -> Iterator[Row]:
             points=result.points,
             maximum=result.maximum,
             outcome=outcome(result),
-            lines=lines_for_the_student(result),
+            lines=lines_for_the_student(result, is_unanswered(name, notebook)),
             comments=comments_on(name, notebook),
         )
 
 
-def lines_for_the_student(result: ExerciseResult) -> list[str]:
+def lines_for_the_student(result: ExerciseResult, unanswered: bool) -> list[str]:
     """Return what the check said; nothing where all is well, or where a person has the word."""
     if result.points >= result.maximum or result.status == "needs_manual":
         return []
-    return (result.message or "").splitlines()
+    return (result.message or (UNANSWERED if unanswered else "")).splitlines()
 
 
 def outcome(result: ExerciseResult) -> str:
@@ -131,6 +139,12 @@ def comments_on(exercise: str, notebook: NotebookNode) -> list[str]:
     """Return what a person wrote about an exercise's cells."""
     marked = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("comment")]
     return [cell.metadata.nbgrader["comment"] for cell in marked if exercise_of(cell) == exercise]
+
+
+def is_unanswered(exercise: str, notebook: NotebookNode) -> bool:
+    """Return whether an answer of the exercise is as it was handed out."""
+    marked = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("unanswered")]
+    return any(exercise_of(cell) == exercise for cell in marked)
 
 
 def headings_of(notebook: NotebookNode) -> dict[str, str]:
@@ -154,7 +168,8 @@ def shown_cells(notebook: NotebookNode) -> Iterator[tuple[str, str, Markup]]:
         link = points = ""
         if gives_points(cell):
             mark, exercise = cell.metadata.nbgrader, exercise_of(cell)
-            points = f"{float(mark.get('score') or 0.0):g} of {float(mark.get('points') or 0.0):g} points"
+            maximum = float(mark.get("points") or 0.0)
+            points = f"{float(mark.get('score') or 0.0):g} of {maximum:g} {'point' if maximum == 1 else 'points'}"
             link = "" if exercise in seen else cell_anchor(exercise)
             seen.add(exercise)
         yield link, points, Markup(cell_html(cell))
@@ -168,10 +183,22 @@ def cell_anchor(exercise: str) -> str:
 @cache
 def environment() -> Environment:
     """Return the templates; everything that is not marked as HTML is escaped."""
-    return Environment(
+    found = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters |= {"breakable": breakable, "code": with_code}
+    return found
+
+
+def breakable(name: str) -> Markup:
+    """Return a name that may be broken behind its underscores, for a narrow page."""
+    return escape(name).replace("_", Markup("_<wbr>"))
+
+
+def with_code(text: str) -> Markup:
+    """Return a sentence in which what stands between backticks is code."""
+    return Markup(BETWEEN_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))

@@ -3,7 +3,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
 from autograder.grading.verdicts import VERDICT_TYPE
-from autograder.reports.feedback import page, summary
+from autograder.reports.feedback import UNANSWERED, page, summary
 from autograder.reports.notebook_html import LONGEST_OUTPUT, cell_html
 
 ABOUT = {"student": "zoë", "assignment": "01_tiny", "score": 3.0, "max_score": 8.0, "late_penalty": 0.0}
@@ -47,6 +47,15 @@ def test_the_summary_has_points_words_and_comments_by_exercise(notebook: Noteboo
     ]
     assert rows["triple"].lines == ["You squared.", "Which of the two does the text ask for?"]
     assert rows["why"].comments == ["Soon <b>."]
+
+
+def test_an_answer_that_was_left_out_is_said_where_no_check_says_more(notebook: NotebookNode) -> None:
+    for cell in notebook.cells[3], notebook.cells[5]:
+        cell.metadata.nbgrader.update(unanswered=True, needs_person=False, comment=None)
+    rows = {row.name: row for row in summary(notebook)}
+    assert rows["why"].lines == [UNANSWERED]
+    assert rows["triple"].lines == ["You squared.", "Which of the two does the text ask for?"]
+    assert 'class="comment"' not in page(notebook, ABOUT)
 
 
 def test_every_link_of_the_summary_leads_somewhere(notebook: NotebookNode) -> None:
@@ -117,3 +126,26 @@ def test_a_raw_cell_is_shown_as_text() -> None:
 
 def test_code_keeps_its_characters() -> None:
     assert "&lt;" in cell_html(new_code_cell("a < b"))
+
+
+def test_what_a_failed_check_said_stands_once_below_it() -> None:
+    cell = graded("triple-test", 3.0, 0.0, "triple: not yet")
+    cell.outputs.append(new_output("error", ename="CheckFailed", evalue="triple: not yet. You squared."))
+    shown = cell_html(cell)
+    assert shown.count("triple: not yet") == 1
+    assert "CheckFailed" not in shown
+    assert "You squared." in shown
+
+
+def test_marks_of_hidden_tests_are_not_shown() -> None:
+    cell = new_code_cell("### BEGIN HIDDEN TESTS\ncheck(f, hidden=True)\n### END HIDDEN TESTS")
+    shown = cell_html(cell)
+    assert "HIDDEN TESTS" not in shown
+    assert "hidden" in shown
+
+
+def test_backticks_in_what_a_check_says_become_code_and_nothing_else_does(notebook: NotebookNode) -> None:
+    cell = notebook.cells[3]
+    verdict = dict(cell.outputs[0]["data"][VERDICT_TYPE], message="Keep the axis (`keepdims`), not <b>.")
+    cell.outputs = [new_output("display_data", {VERDICT_TYPE: verdict, "text/plain": "triple: not yet"})]
+    assert "Keep the axis (<code>keepdims</code>), not &lt;b&gt;." in page(notebook, ABOUT)

@@ -21,7 +21,7 @@ class Item:
         discrimination: The correlation of its points with the points of all other exercises, from -1 to 1; None
             where it says nothing: few students, or everybody has the same.
         full: How many students have all points.
-        none: How many have none.
+        none: How many have none, and do not wait for a person.
         waiting: How many answers wait for a person.
         median_seconds: The median time of its checks.
         slowest_seconds: The longest time of its checks.
@@ -63,7 +63,7 @@ def item(name: str, students: dict[str, dict[str, ExerciseResult]]) -> Item:
         facility=float(np.mean(read) / maximum) if read and maximum else None,
         discrimination=correlation(points, others),
         full=int((points >= maximum).sum()),
-        none=int((points == 0).sum()),
+        none=sum(value == 0 for value in read),
         waiting=sum(one.status == "needs_manual" for one in own),
         median_seconds=float(np.median(list(seconds.values()))) if seconds else None,
         slowest_seconds=seconds.get(slowest),

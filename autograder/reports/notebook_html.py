@@ -4,17 +4,21 @@ import base64
 import html
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from nbformat import NotebookNode
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from autograder.reports.safe_html import markdown_html, output_html
+from autograder.grading.verdicts import VERDICT_TYPE
+from autograder.reports.safe_html import SHARED_CELLS, markdown_html, output_html
 
 CODE = HtmlFormatter(nowrap=True)
 LONGEST_OUTPUT = 20_000  # characters of one output; the notebook itself has the rest
 COLOR_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+MARKS_OF_HIDDEN_TESTS = re.compile(r"(?m)^### (?:BEGIN|END) HIDDEN TESTS$\n?")  # nbgrader's, of no use to a reader
+CHECK_FAILED = "CheckFailed"  # its words begin with the exercise's name and need no other
 PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
@@ -24,18 +28,28 @@ def cell_html(cell: NotebookNode) -> str:
         return f'<div class="prose">{markdown_html(cell.source)}</div>'
     if cell.cell_type != "code":
         return preformatted(cell.source, "raw")
-    code = highlight(cell.source, PythonLexer(stripnl=False), CODE)
-    outputs = "".join(outputs_html(cell))
-    return f'<pre class="code" tabindex="0"><code>{code}</code></pre>{outputs}'
+    return f"{code_html(cell.source)}{''.join(outputs_html(cell))}"
+
+
+@lru_cache(maxsize=SHARED_CELLS)
+def code_html(source: str) -> str:
+    """Return code in colors, which tell nothing that the code does not."""
+    code = highlight(MARKS_OF_HIDDEN_TESTS.sub("", source), PythonLexer(stripnl=False), CODE)
+    return f'<pre class="code" tabindex="0"><code>{code}</code></pre>'
 
 
 def outputs_html(cell: NotebookNode) -> Iterator[str]:
     """Yield what a code cell printed, showed or raised."""
-    for output in cell.get("outputs", []):
+    outputs = cell.get("outputs", [])
+    told = any(output.output_type == "error" and output.ename == CHECK_FAILED for output in outputs)
+    for output in outputs:
+        if told and VERDICT_TYPE in output.get("data", {}):
+            continue  # the error that follows says the same, and more
         if output.output_type == "stream":
             yield preformatted(output.text, "error output" if output.name == "stderr" else "output")
         elif output.output_type == "error":
-            yield preformatted(f"{output.ename}: {output.evalue}", "error output")
+            name = "" if output.ename == CHECK_FAILED else f"{output.ename}: "
+            yield preformatted(f"{name}{output.evalue}", "error output")
         else:
             yield shown_html(output.get("data", {}))
 

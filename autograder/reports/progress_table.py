@@ -1,7 +1,7 @@
 """A learner's progress as tables: for the terminal, and for a notebook."""
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -9,6 +9,8 @@ from rich.text import Text
 
 from autograder.learning.progress import STATES, ChapterProgress
 
+WORDS = ("chapter", "exercise", "state")  # columns that hold words; the others hold numbers
+LEFT, RIGHT = "text-align:left", "text-align:right"
 HEADINGS = ("chapter", "passed", "answered", "tried", "untouched", "points")
 
 
@@ -55,19 +57,27 @@ def course_html(found: Iterable[ChapterProgress]) -> str:
 
 
 def chapter_html(one: ChapterProgress) -> str:
-    """Return one chapter's exercises, folded."""
-    rows = [(step.exercise, f"{step.points:g}", f"{step.state}: {STATES[step.state]}") for step in one.steps]
-    table = html_table(("exercise", "points", "state"), rows)
+    """Return one chapter's exercises, folded; what a state means stands beside the table of all chapters."""
+    rows = [(step.exercise, step.state, f"{step.points:g}") for step in one.steps]
+    table = html_table(("exercise", "state", "points"), rows)
     return f"<details><summary>{html.escape(one.chapter)}, exercise by exercise</summary>{table}</details>"
 
 
-def html_table(headings: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a table for a notebook, whose own style would set text to the right."""
-    head = "".join(f'<th scope="col" style="text-align:left">{html.escape(heading)}</th>' for heading in headings)
+def html_table(headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a table for a notebook, whose own style would set everything to the right: numbers alone stand there."""
+    head = "".join(f'<th scope="col" style="{aligned(heading)}">{html.escape(heading)}</th>' for heading in headings)
     body = "".join(
-        f'<tr><th scope="row" style="text-align:left">{html.escape(row[0])}</th>'
-        + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row[1:])
+        f'<tr><th scope="row" style="{LEFT}">{html.escape(row[0])}</th>'
+        + "".join(
+            f'<td style="{aligned(heading)}">{html.escape(cell)}</td>'
+            for heading, cell in zip(headings[1:], row[1:], strict=True)
+        )
         + "</tr>"
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def aligned(heading: str) -> str:
+    """Return how a column is set."""
+    return LEFT if heading in WORDS else RIGHT

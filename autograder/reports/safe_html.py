@@ -8,6 +8,7 @@ import bleach
 from latex2mathml.converter import convert
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+SHARED_CELLS = 512  # a class shares its chapter's text, so most cells are the last page's
 HEADING_SHIFT = 2  # the page has a title and section headings of its own
 DEEPEST_HEADING = 6
 TEXT_TAGS = {
@@ -62,6 +63,7 @@ def harmless(text: str) -> str:
     )
 
 
+@lru_cache(maxsize=SHARED_CELLS)
 def markdown_html(source: str) -> str:
     """Return a Markdown cell as harmless HTML, its formulas as MathML."""
     return harmless(str(MarkdownWithMath(renderer=PageRenderer(escape=False))(source)))
