@@ -43,15 +43,18 @@ PARTS = {
     "write": "gradebook and files written",
 }
 OURS = """
-import resource, sys
+import re, resource, sys
 from pathlib import Path
-from autograder.grading.engine import grade_chapter
+from autograder.commands.grade import grade_and_show
 from autograder.grading.options import GradeOptions
 
-grade_chapter(Path(sys.argv[1]), sys.argv[2], GradeOptions(force=True, workers=int(sys.argv[3]), feedback=False))
-usage = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-print("PEAK", *usage)
+course, chapter, workers, *student = sys.argv[1:]
+options = GradeOptions(*student, force=True, workers=int(workers), feedback=False)
+grade_and_show(Path(course), chapter, options)
+since_exec = re.search("VmHWM:\\\\s*([0-9]+)", Path("/proc/self/status").read_text())[1]
+print("PEAK", since_exec, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
+ONE, ALL, STOCK = "ours, one at a time", "ours, one on each core", "stock"
 
 
 @dataclass
@@ -98,8 +101,14 @@ def timed(command: Sequence[str], folder: Path) -> Timed:
 
 
 def ours(folder: Path, workers: int) -> Timed:
-    """Grade by the engine: sandbox and verdict process on, no feedback pages, as stock `autograde` makes none."""
+    """Grade as `course grade` does, but without feedback pages, since stock `autograde` makes none."""
     return timed([sys.executable, "-c", OURS, str(folder), CHAPTER, str(workers)], folder)
+
+
+def prepare_ours(folder: Path) -> None:
+    """Have the gradebook made and the chapter brought into it, by grading the first student."""
+    first = min(path.name for path in (folder / "submitted").iterdir())
+    timed([sys.executable, "-c", OURS, str(folder), CHAPTER, "1", first], folder)
 
 
 def stock(folder: Path) -> Timed:
@@ -122,6 +131,7 @@ def by_workers(folder: Path, students: int, workers: Sequence[int]) -> list[dict
     """Grade one class of chapter 01 with more and more workers."""
     course = folder / "workers"
     make_class_folder(course, students)
+    prepare_ours(course)
     found = []
     for number in workers:
         run = ours(course, number)
@@ -147,57 +157,57 @@ def split_of(folder: Path) -> dict[str, float]:
 
 
 def compare(folder: Path, students: int, rounds: int) -> dict[str, Any]:
-    """Grade one submission and all of them, by both, in turn; return the runs and what they say."""
-    folders = {(who, size): folder / f"{who}-{size}" for who in ("ours", "stock") for size in (1, students)}
+    """Grade one submission and all of them, by each, in turn; return the runs and what they say."""
+    folders = {(who, size): folder / f"{who}-{size}" for who in ("ours", STOCK) for size in (1, students)}
     for (who, size), place in folders.items():
         make_class_folder(place, size)
-        if who == "stock":
-            prepare_stock(place)
-    runs: dict[str, list[Timed]] = {f"{who} {size}": [] for who, size in folders}
+        (prepare_stock if who == STOCK else prepare_ours)(place)
+    cores = os.cpu_count() or 1
+    runs: dict[str, dict[int, list[Timed]]] = {who: {1: [], students: []} for who in (ONE, ALL, STOCK)}
+    splits = []
     for _ in range(rounds):
-        for (who, size), place in folders.items():
-            runs[f"{who} {size}"].append(ours(place, workers=os.cpu_count() or 1) if who == "ours" else stock(place))
-            print(who, size, runs[f"{who} {size}"][-1], flush=True)
-    split = split_of(folders["ours", students])
+        for who, by_class in runs.items():
+            for size, found in by_class.items():
+                place = folders[STOCK if who == STOCK else "ours", size]
+                found.append(stock(place) if who == STOCK else ours(place, 1 if who == ONE else cores))
+                print(who, size, found[-1], flush=True)
+            if who == ONE:
+                splits.append(split_of(folders["ours", students]))
+    split = {part: statistics.mean(one[part] for one in splits) for part in splits[0]}
     own = split["cells"] + split["verdicts"]
+    at_a_time = {ONE: 1, ALL: min(cores, students), STOCK: 1}
     marginal = {
         who: [
-            (many.wall - one.wall) / (students - 1)
-            for one, many in zip(runs[f"{who} 1"], runs[f"{who} {students}"], strict=True)
+            (many.wall - one.wall) / (students - 1) for one, many in zip(by_class[1], by_class[students], strict=True)
         ]
-        for who in ("ours", "stock")
+        for who, by_class in runs.items()
     }
-    workers = min(os.cpu_count() or 1, students)
-    net = {
-        "ours": [seconds - own / workers for seconds in marginal["ours"]],
-        "stock": [seconds - own for seconds in marginal["stock"]],
-    }
+    net = {who: [seconds - own / at_a_time[who] for seconds in found] for who, found in marginal.items()}
+    whole = {who: [run.wall for run in by_class[students]] for who, by_class in runs.items()}
+    processor = {who: [run.processor for run in by_class[students]] for who, by_class in runs.items()}
     return {
         "students": students,
-        "workers": workers,
-        "runs": {name: [asdict(run) for run in found] for name, found in runs.items()},
+        "runs": {who: {size: [asdict(run) for run in found] for size, found in by.items()} for who, by in runs.items()},
         "own_seconds": own,
         "split": split,
         "marginal": marginal,
         "marginal_net": net,
-        "ratio_marginal": spread([s / o for s, o in zip(marginal["stock"], marginal["ours"], strict=True)]),
-        "ratio_marginal_net": spread([s / o for s, o in zip(net["stock"], net["ours"], strict=True)]),
-        "ratio_end_to_end": spread(
-            [s.wall / o.wall for s, o in zip(runs[f"stock {students}"], runs[f"ours {students}"], strict=True)]
-        ),
-        "ratio_processor": spread(
-            [
-                s.processor / o.processor
-                for s, o in zip(runs[f"stock {students}"], runs[f"ours {students}"], strict=True)
-            ]
-        ),
-        "different_points": different_points(folders["ours", students], folders["stock", students]),
+        "ratios": {
+            f"marginal time per submission, without the cells' own seconds; {ONE}": ratio(net, ONE),
+            f"marginal time per submission; {ONE}": ratio(marginal, ONE),
+            f"marginal time per submission; {ALL}": ratio(marginal, ALL),
+            f"the whole run, start and warm-up counted in; {ONE}": ratio(whole, ONE),
+            f"the whole run, start and warm-up counted in; {ALL}": ratio(whole, ALL),
+            f"processor time of the whole run; {ALL}": ratio(processor, ALL),
+        },
+        "different_points": different_points(folders["ours", students], folders[STOCK, students]),
     }
 
 
-def spread(ratios: Sequence[float]) -> dict[str, float]:
-    """Return lowest, median and highest."""
-    return {"lowest": min(ratios), "median": statistics.median(ratios), "highest": max(ratios)}
+def ratio(seconds: dict[str, list[float]], who: str) -> dict[str, float]:
+    """Return how many times as long stock took, run by run: lowest, median and highest."""
+    found = [theirs / mine for theirs, mine in zip(seconds[STOCK], seconds[who], strict=True)]
+    return {"lowest": min(found), "median": statistics.median(found), "highest": max(found)}
 
 
 def different_points(mine: Path, theirs: Path) -> list[str]:
@@ -228,36 +238,34 @@ def measure(students: int, rounds: int, sizes: Sequence[int], workers: Sequence[
 def render(found: dict[str, Any]) -> str:
     """Return the page about the measurements."""
     compared, cores = found["compared"], found["machine"]["cores"]
-    students = compared["students"]
-    ratios = [
-        ("marginal time per submission, without the cells' own seconds", compared["ratio_marginal_net"]),
-        ("marginal time per submission", compared["ratio_marginal"]),
-        ("the whole run, start and warm-up counted in", compared["ratio_end_to_end"]),
-        ("processor time of the whole run", compared["ratio_processor"]),
-    ]
+    students, rounds = compared["students"], len(next(iter(compared["marginal"].values())))
     lines = [
         "# How long grading takes",
         "",
         "Made by `make bench` from `benchmarks/results/grading.json`. Ours is `course grade` with sandbox and outside",
-        f"verdicts; stock is `nbgrader autograde`. Both grade the same {students} submissions of chapter 01 on the",
-        f"same {cores} cores, in turn, {len(compared['runs'][f'ours {students}'])} times. Seconds are of that machine",
-        "and hour; the ratios are stock divided by ours, run by run.",
+        "verdicts; stock is `nbgrader autograde`, which grades one at a time. Both grade the same",
+        f"{students} submissions of chapter 01 on the same {cores} cores, in turn, {rounds} times. Seconds are of that",
+        "machine and hour; the ratios are stock divided by ours, run by run.",
         "",
         "| what is compared | lowest | median | highest |",
         "|---|---:|---:|---:|",
         *(
             f"| {name} | " + " | ".join(shown_ratio(one[which]) for which in ("lowest", "median", "highest")) + " |"
-            for name, one in ratios
+            for name, one in compared["ratios"].items()
         ),
         "",
         f"A submission's own cells and checks take {compared['own_seconds']:.2f} s in a warm kernel; they are the same",
         f'work for both. "Marginal" is what one more submission adds: the run of {students} less the run of one,',
-        f"divided by {students - 1}. Ours grades {compared['workers']} at a time.",
-        f"Graded cells with other points: {len(compared['different_points'])}.",
+        f"divided by {students - 1}. Graded cells with other points: {len(compared['different_points'])}.",
         "",
-        "| seconds | " + " | ".join(compared["runs"]) + " |",
-        "|---|" + "---:|" * len(compared["runs"]),
-        "| median of the runs | " + " | ".join(f"{median_wall(runs):.1f}" for runs in compared["runs"].values()) + " |",
+        f"| seconds, median of the runs | one submission | {students} submissions | one more submission |",
+        "|---|---:|---:|---:|",
+        *(
+            f"| {who} | "
+            + " | ".join(f"{statistics.median(run['wall'] for run in found):.1f}" for found in by_class.values())
+            + f" | {statistics.median(compared['marginal'][who]):.2f} |"
+            for who, by_class in compared["runs"].items()
+        ),
         "",
         "## Where a submission's time goes",
         "",
@@ -294,11 +302,6 @@ def render(found: dict[str, Any]) -> str:
 def shown_ratio(ratio: float) -> str:
     """Return a ratio in words; a difference that is lost in the noise of a short or disturbed run is none."""
     return f"{ratio:.1f}" if ratio > 0 else "below the noise"
-
-
-def median_wall(runs: Sequence[dict[str, float]]) -> float:
-    """Return the median of the runs' wall seconds."""
-    return statistics.median(run["wall"] for run in runs)
 
 
 def main() -> None:
