@@ -1,5 +1,7 @@
 """The command `course`: one door for the learner, the author and the instructor."""
 
+import atexit
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -55,6 +57,7 @@ for command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `course`; bad input becomes one sentence on stderr and exit code 2."""
+    atexit.register(gc.freeze)  # or Python would search all libraries for garbage once more at its end
     try:
         app(args=arguments, prog_name="course")
     except (CourseError, BuildError) as error:

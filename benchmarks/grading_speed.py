@@ -45,14 +45,13 @@ PARTS = {
 OURS = """
 import re, resource, sys
 from pathlib import Path
-from autograder.commands.grade import grade_and_show
-from autograder.grading.options import GradeOptions
+from autograder.cli import main
 
-course, chapter, workers, *student = sys.argv[1:]
-options = GradeOptions(*student, force=True, workers=int(workers), feedback=False)
-grade_and_show(Path(course), chapter, options)
-since_exec = re.search("VmHWM:\\\\s*([0-9]+)", Path("/proc/self/status").read_text())[1]
-print("PEAK", since_exec, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+try:
+    main(["grade", "--force", "--no-feedback", *sys.argv[1:]])
+finally:
+    since_exec = re.search("VmHWM:\\\\s*([0-9]+)", Path("/proc/self/status").read_text())[1]
+    print("PEAK", since_exec, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 ONE, ALL, STOCK = "ours, one at a time", "ours, one on each core", "stock"
 
@@ -101,14 +100,14 @@ def timed(command: Sequence[str], folder: Path) -> Timed:
 
 
 def ours(folder: Path, workers: int) -> Timed:
-    """Grade as `course grade` does, but without feedback pages, since stock `autograde` makes none."""
-    return timed([sys.executable, "-c", OURS, str(folder), CHAPTER, str(workers)], folder)
+    """Grade by `course grade`, without feedback pages, since stock `autograde` makes none."""
+    return timed([sys.executable, "-c", OURS, CHAPTER, "--workers", str(workers)], folder)
 
 
 def prepare_ours(folder: Path) -> None:
     """Have the gradebook made and the chapter brought into it, by grading the first student."""
     first = min(path.name for path in (folder / "submitted").iterdir())
-    timed([sys.executable, "-c", OURS, str(folder), CHAPTER, "1", first], folder)
+    timed([sys.executable, "-c", OURS, CHAPTER, "--student", first], folder)
 
 
 def stock(folder: Path) -> Timed:
@@ -121,7 +120,7 @@ def by_size(folder: Path, sizes: Sequence[int]) -> list[dict[str, float]]:
     found = []
     for size in sizes:
         course = make_soaked_class(folder / f"class-{size}", size)
-        run = timed([sys.executable, "-c", OURS, str(course), TINY, str(os.cpu_count() or 1)], course)
+        run = timed([sys.executable, "-c", OURS, TINY], course)
         found.append({"students": size, "seconds": run.wall, "per_submission": run.wall / size, **run.peak_mb})
         print(found[-1], flush=True)
     return found

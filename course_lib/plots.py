@@ -31,6 +31,7 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++")
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 11, 10, 9
 DPI = 110  # pixels per inch on the page
 POINTS_PER_INCH = 72
+FASTEST, DEFAULT_EFFORT = 1, 6  # of a PNG's compression
 MARGIN = 0.08  # inches around a picture
 SHARPNESS = 2  # pixels drawn per pixel on the page, for dense screens
 MOST_NUMBERS = 20  # rows or columns of a heat map beyond which numbers no longer fit into cells
@@ -80,13 +81,13 @@ def attention_map(
             _hatch(ax, row, column)
         elif numbers:
             ink = readable_ink(shades(float(weight)))
-            ax.text(column, row, f"{weight:.2f}", ha="center", va="center", color=ink, fontsize=size)
+            number = ax.text(column, row, f"{weight:.2f}", ha="center", va="center", color=ink, fontsize=size)
+            number.set_in_layout(False)  # it lies inside its cell; measuring each would take most of the time
     if numbers:
         ax.set_xticks(range(columns), keys)
         ax.set_yticks(range(rows), queries)
-        ax.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-        ax.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
-        ax.grid(which="minor", color="white", linewidth=1.2)
+        ax.vlines(np.arange(columns + 1) - 0.5, -0.5, rows - 0.5, color="white", linewidth=1.2)
+        ax.hlines(np.arange(rows + 1) - 0.5, -0.5, columns - 0.5, color="white", linewidth=1.2)
         ax.tick_params(which="both", length=0)
     elif own:
         image.axes.figure.colorbar(image, ax=ax, shrink=0.7, label="weight").outline.set_visible(False)
@@ -198,10 +199,10 @@ def show(picture: Axes | Figure, text: str | None = None) -> None:
 
 def image_html(figure: Figure, text: str) -> str:
     """Make an HTML image of a figure whose `alt` is the text, sharp on dense screens; in a quick run plainly."""
-    sharpness = 1 if quick() else SHARPNESS
+    sharpness, effort = (1, FASTEST) if quick() else (SHARPNESS, DEFAULT_EFFORT)
     buffer = io.BytesIO()
     box = figure.get_tightbbox().padded(MARGIN)  # what "tight" would find, without its drawing everything once more
-    figure.savefig(buffer, format="png", dpi=DPI * sharpness, bbox_inches=box)
+    figure.savefig(buffer, format="png", dpi=DPI * sharpness, bbox_inches=box, pil_kwargs={"compress_level": effort})
     png = buffer.getvalue()
     width = int.from_bytes(png[16:20], "big") // sharpness  # a PNG tells its width in bytes 16 to 19
     data = base64.b64encode(png).decode()

@@ -27,6 +27,9 @@ def run(
     chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
     student: Annotated[str | None, typer.Option("--student", help="Grade this student only.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Grade again what has not changed.")] = False,
+    feedback: Annotated[
+        bool, typer.Option("--feedback/--no-feedback", help="Write the feedback pages as well.")
+    ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be graded.")] = False,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Notebooks at a time.", show_default="one on each core")
@@ -78,6 +81,7 @@ def run(
     options = GradeOptions(
         student=student,
         force=force,
+        feedback=feedback,
         workers=workers,
         timeout=timeout,
         notebook_timeout=notebook_timeout,
@@ -123,7 +127,8 @@ def grade_and_show(folder: Path, chapter: str, options) -> bool:
     show(result)
     say_sandbox(folder, chapter)
     console().print(f"Results: {results_path(folder, chapter)}", soft_wrap=True, markup=False)
-    console().print(f"Feedback pages: {folder / 'feedback'}", soft_wrap=True, markup=False)
+    if options.feedback:
+        console().print(f"Feedback pages: {folder / 'feedback'}", soft_wrap=True, markup=False)
     return result.has_problems
 
 

@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import random
 import shutil
 import signal
@@ -74,12 +75,22 @@ def preload(names: list[str]) -> dict[str, Any]:
         from autograder.exercise import all_exercises
 
         all_exercises()
+        _load_course_lib()
         _first_steps()
     for name in BOUND_TO_A_SHELL:
         sys.modules.pop(name, None)
     gc.collect()
     gc.freeze()
     return {"threads": _threads(), "modules": len(sys.modules)}
+
+
+def _load_course_lib() -> None:
+    """Load what chapters import from `course_lib`."""
+    import course_lib
+
+    for module in pkgutil.iter_modules(course_lib.__path__, "course_lib."):
+        if not module.name.endswith("_test"):
+            importlib.import_module(module.name)
 
 
 def _first_steps() -> None:

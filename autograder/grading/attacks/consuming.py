@@ -116,9 +116,9 @@ print({THROUGH!r})
     Attack(
         "A24",
         "endless output",
-        "A loop prints 100 MB.",
+        "A loop prints 2 GB.",
         "a line of 50 MB is kept",
-        f"for _ in range(10_000):\n    print('x' * 10_000)\nprint({THROUGH!r})",
+        f"for _ in range(200_000):\n    print('x' * 10_000)\nprint({THROUGH!r})",
         "stopped",
         "limit",
     ),
