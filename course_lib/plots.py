@@ -31,7 +31,6 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++")
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 11, 10, 9
 DPI = 110  # pixels per inch on the page
 POINTS_PER_INCH = 72
-FASTEST, DEFAULT_EFFORT = 1, 6  # of a PNG's compression
 MARGIN = 0.08  # inches around a picture
 SHARPNESS = 2  # pixels drawn per pixel on the page, for dense screens
 MOST_NUMBERS = 20  # rows or columns of a heat map beyond which numbers no longer fit into cells
@@ -199,10 +198,10 @@ def show(picture: Axes | Figure, text: str | None = None) -> None:
 
 def image_html(figure: Figure, text: str) -> str:
     """Make an HTML image of a figure whose `alt` is the text, sharp on dense screens; in a quick run plainly."""
-    sharpness, effort = (1, FASTEST) if quick() else (SHARPNESS, DEFAULT_EFFORT)
+    sharpness = 1 if quick() else SHARPNESS
     buffer = io.BytesIO()
     box = figure.get_tightbbox().padded(MARGIN)  # what "tight" would find, without its drawing everything once more
-    figure.savefig(buffer, format="png", dpi=DPI * sharpness, bbox_inches=box, pil_kwargs={"compress_level": effort})
+    figure.savefig(buffer, format="png", dpi=DPI * sharpness, bbox_inches=box)
     png = buffer.getvalue()
     width = int.from_bytes(png[16:20], "big") // sharpness  # a PNG tells its width in bytes 16 to 19
     data = base64.b64encode(png).decode()
