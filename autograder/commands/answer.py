@@ -1,11 +1,10 @@
 """`course answer`: the model answer, for a learner who asks twice."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, course_root
+from autograder.commands.common import CourseOption, console, course_root
 
 NAME = "answer"
 EXAMPLES = "Examples: `course answer softmax`; `course answer softmax --yes`."
@@ -14,9 +13,7 @@ EXAMPLES = "Examples: `course answer softmax`; `course answer softmax --yes`."
 def run(
     exercise: Annotated[str, typer.Argument(help="The exercise, as softmax.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Print an exercise's model answer, after asking whether you want it."""
     from autograder.learning.answers import model_answer

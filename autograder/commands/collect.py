@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import EXIT_PROBLEMS, console, count, course_root, resolve_chapter
+from autograder.commands.common import EXIT_PROBLEMS, CourseOption, console, count, course_root, resolve_chapter
 
 NAME = "collect"
 EXAMPLES = (
@@ -24,9 +24,7 @@ def run(
         Path | None,
         typer.Option("--roster", help="CSV: id, first_name, last_name, email.", show_default="roster.csv if there"),
     ] = None,
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Bring everybody's latest attempt into submitted/STUDENT/CHAPTER/; earlier ones go to submitted_earlier/.
 

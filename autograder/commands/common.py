@@ -4,7 +4,9 @@ import difflib
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from autograder.errors import CourseError
@@ -12,6 +14,9 @@ from autograder.errors import CourseError
 EXIT_PROBLEMS = 1
 EXIT_WRONG_USE = 2
 EXIT_INTERRUPTED = 130
+CourseOption = Annotated[
+    Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
+]
 
 
 def console() -> Console:

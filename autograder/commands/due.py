@@ -1,11 +1,10 @@
 """`course due`: when a chapter is due."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, course_root, need_instructor_packages, resolve_chapter
+from autograder.commands.common import CourseOption, console, course_root, need_instructor_packages, resolve_chapter
 
 NAME = "due"
 EXAMPLES = "Examples: `course due 01_attention '2026-12-01 23:59' --zone Europe/Berlin`."
@@ -15,9 +14,7 @@ def run(
     chapter: Annotated[str, typer.Argument(help="The chapter, as 01_attention or 1.")],
     moment: Annotated[str, typer.Argument(help="Date and time on a clock, as '2026-12-01 23:59'.")],
     zone: Annotated[str, typer.Option("--zone", help="The clock's time zone, as Europe/Berlin.")],
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Set a chapter's due date in the gradebook; the next `course grade --force` applies the late policy to it."""
     need_instructor_packages()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, course_root, need_instructor_packages
+from autograder.commands.common import CourseOption, console, course_root, need_instructor_packages
 
 NAME = "export"
 EXAMPLES = (
@@ -22,9 +22,7 @@ def run(
     database: Annotated[
         str | None, typer.Option("--database", help="The gradebook's URL.", show_default="nbgrader_config.py's")
     ] = None,
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Write the points that stand, a person's and the late policy's counted in; or an autograder for Gradescope."""
     need_instructor_packages()

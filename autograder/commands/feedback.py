@@ -1,11 +1,10 @@
 """`course feedback`: the pages that students get back, made anew from the gradebook."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, count, course_root, need_instructor_packages
+from autograder.commands.common import CourseOption, console, count, course_root, need_instructor_packages
 
 NAME = "feedback"
 EXAMPLES = "Examples: `course feedback 01_attention`; `course feedback 01_attention --student ada`."
@@ -14,9 +13,7 @@ EXAMPLES = "Examples: `course feedback 01_attention`; `course feedback 01_attent
 def run(
     chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
     student: Annotated[str | None, typer.Option("--student", help="This student only.")] = None,
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Write feedback/STUDENT/CHAPTER/CHAPTER.html anew, with the points and comments of now.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, count, course_root
+from autograder.commands.common import CourseOption, console, count, course_root
 
 NAME = "return"
 EXAMPLES = "Examples: `course return 01_attention`; `course return 01_attention --out feedback.zip`."
@@ -14,9 +14,7 @@ EXAMPLES = "Examples: `course return 01_attention`; `course return 01_attention 
 def run(
     chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
     out: Annotated[Path | None, typer.Option("--out", help="The archive to write.", show_default="in results/")] = None,
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Pack the feedback pages into one zip archive, named as the LMS named the submissions that were collected.
 

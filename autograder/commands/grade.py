@@ -9,6 +9,7 @@ import typer
 from autograder.commands.common import (
     EXIT_INTERRUPTED,
     EXIT_PROBLEMS,
+    CourseOption,
     console,
     course_root,
     error_console,
@@ -63,9 +64,7 @@ def run(
         str | None,
         typer.Option("--cluster", help="Grade on the Dask cluster of this scheduler, as tcp://HOST:8786."),
     ] = None,
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Grade submitted/STUDENT/CHAPTER/CHAPTER.ipynb of everybody into nbgrader's gradebook.
 

@@ -1,11 +1,10 @@
 """`course progress`: how far a learner is."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, course_root
+from autograder.commands.common import CourseOption, console, course_root
 
 NAME = "progress"
 EXAMPLES = "Examples: `course progress`; `course progress 03`."
@@ -15,9 +14,7 @@ def run(
     chapter: Annotated[
         str | None, typer.Argument(help="One chapter, exercise by exercise, as 01_attention or 1.", show_default="all")
     ] = None,
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Show what passed, what was tried and what is untouched, read from the saved notebooks in chapters/."""
     from autograder.commands.common import resolve_chapter

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, count, course_root, need_instructor_packages, resolve_chapter
+from autograder.commands.common import (
+    CourseOption,
+    console,
+    count,
+    course_root,
+    need_instructor_packages,
+    resolve_chapter,
+)
 
 NAME = "release"
 EXAMPLES = "Examples: `course release 01_attention --out week1.zip`; `course release all --out course.zip`."
@@ -15,9 +22,7 @@ ALL = "all"
 def run(
     chapter: Annotated[str, typer.Argument(help="The chapter, as 01_attention or 1; all for every chapter.")],
     out: Annotated[Path, typer.Option("--out", help="The zip archive to write.")],
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Pack a chapter with the start page, course_lib, the checks and the set-up; no answers, no tests."""
     need_instructor_packages()

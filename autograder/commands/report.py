@@ -1,11 +1,10 @@
 """`course report`: one page about a class."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, course_root, need_instructor_packages
+from autograder.commands.common import CourseOption, console, course_root, need_instructor_packages
 
 NAME = "report"
 EXAMPLES = "Examples: `course report 01_attention`; `course report 01_attention --course demo`."
@@ -13,9 +12,7 @@ EXAMPLES = "Examples: `course report 01_attention`; `course report 01_attention 
 
 def run(
     chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Write results/CHAPTER.report.html: points, difficulty, misconceptions, failures, likeness, changes."""
     need_instructor_packages()

@@ -1,11 +1,10 @@
 """`course reset`: one exercise from the start again."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, course_root
+from autograder.commands.common import CourseOption, console, course_root
 
 NAME = "reset"
 EXAMPLES = "Examples: `course reset softmax`."
@@ -13,9 +12,7 @@ EXAMPLES = "Examples: `course reset softmax`."
 
 def run(
     exercise: Annotated[str, typer.Argument(help="The exercise, as softmax.")],
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Put an exercise's starter back into its notebook; a copy beside it keeps what was there.
 

@@ -1,11 +1,10 @@
 """`course update`: a corrected chapter into a notebook with answers."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, course_root, resolve_chapter
+from autograder.commands.common import CourseOption, console, course_root, resolve_chapter
 
 NAME = "update"
 EXAMPLES = "Examples: `course update 01_attention`; `course update 1`."
@@ -13,9 +12,7 @@ EXAMPLES = "Examples: `course update 01_attention`; `course update 1`."
 
 def run(
     chapter: Annotated[str, typer.Argument(help="The chapter, as 01_attention or 1.")],
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Bring your notebook of a chapter up to the chapter of today; your answers, changes and cells stay.
 

@@ -1,11 +1,10 @@
 """`course why`: the reasons for a student's points, in words."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.commands.common import console, course_root
+from autograder.commands.common import CourseOption, console, course_root
 from autograder.errors import CourseError
 
 NAME = "why"
@@ -16,9 +15,7 @@ def run(
     student: Annotated[str, typer.Argument(help="The student's folder name in submitted/.")],
     chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
     exercise: Annotated[str | None, typer.Argument(help="One exercise, as softmax.")] = None,
-    course: Annotated[
-        Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
-    ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Say why a student's points in a chapter are what they are, from results/CHAPTER.json."""
     from autograder.grading.results import read_results, results_path
