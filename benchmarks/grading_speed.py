@@ -32,6 +32,7 @@ from autograder.grading.stock import StockCourse
 ROOT = Path(__file__).parents[1]
 CHAPTER = "01_attention"
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "grading.json", ROOT / "docs" / "grading_speed.md"
+SOAK = RESULTS.with_name("soak.json")
 OUTSIDE_THE_COMPARISON = ("08-damaged-cells", "09-endless-loop")  # stock nbgrader loses these
 STUDENTS, ROUNDS, SIZES, WORKERS = 24, 3, (10, 100, 1000), (1, 2, 4)
 PARTS = {
@@ -234,8 +235,8 @@ def measure(students: int, rounds: int, sizes: Sequence[int], workers: Sequence[
         }
 
 
-def render(found: dict[str, Any]) -> str:
-    """Return the page about the measurements."""
+def render(found: dict[str, Any], soak: dict[str, Any]) -> str:
+    """Return the page about the measurements, and about those of `soak.py`."""
     compared, cores = found["compared"], found["machine"]["cores"]
     students, rounds = compared["students"], len(next(iter(compared["marginal"].values())))
     lines = [
@@ -294,6 +295,15 @@ def render(found: dict[str, Any]) -> str:
             for one in found["by_size"]
         ),
         "",
+        "## One long run",
+        "",
+        f"`python benchmarks/soak.py` graded {soak['students']} such submissions in one run,",
+        f"{soak['a minute']} a minute.",
+        f"The grader's memory was {soak['memory at a quarter, MB']} MB after a quarter and",
+        f"{soak['memory at the end, MB']} MB at the end, {soak['growth per submission, kB']} kB more for each.",
+        f"Then {soak['kills']['runs']} runs were killed at random moments and begun again;",
+        f"{soak['kills']['ended elsewhere']} of them ended elsewhere than an undisturbed run.",
+        "",
     ]
     return "\n".join(lines)
 
@@ -315,7 +325,8 @@ def main() -> None:
     if not chosen.page:
         found = measure(chosen.students, chosen.rounds, chosen.sizes, chosen.workers)
         RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(render(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+    stored = [json.loads(path.read_text(encoding="utf-8")) for path in (RESULTS, SOAK)]
+    PAGE.write_text(render(*stored), encoding="utf-8")
 
 
 if __name__ == "__main__":
