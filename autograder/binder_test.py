@@ -80,6 +80,10 @@ def test_the_scripts_can_be_run_and_start_hands_over() -> None:
     assert done.stdout == "1\n"
 
 
+def test_a_build_does_not_fail_for_the_builders_memory() -> None:
+    assert (BINDER / "postBuild").read_text(encoding="utf-8").splitlines()[-1] == "course doctor --installed"
+
+
 @pytest.mark.slow
 def test_post_build_installs_the_course_in_a_clean_environment(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)

@@ -63,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (CourseError, BuildError) as error:
         say_error(str(error))
         sys.exit(EXIT_WRONG_USE)
+    except OSError as error:
+        say_error(f"{error.filename or 'A file'} cannot be used: {error.strerror or error}.")
+        sys.exit(EXIT_WRONG_USE)
 
 
 if __name__ == "__main__":

@@ -115,3 +115,14 @@ def test_an_error_out_of_a_command_becomes_one_line(
     monkeypatch.setattr("autograder.reports.coverage.coverage_rows", planted)
     assert exit_code("coverage") == 2
     assert only_line(capsys.readouterr().err) == "Planted: say so."
+
+
+def test_a_file_that_cannot_be_used_becomes_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def planted(**_) -> None:
+        raise PermissionError(13, "Permission denied", "planted.txt")
+
+    monkeypatch.setattr("autograder.reports.coverage.coverage_rows", planted)
+    assert exit_code("coverage") == 2
+    assert only_line(capsys.readouterr().err) == "planted.txt cannot be used: Permission denied."

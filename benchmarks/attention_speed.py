@@ -6,7 +6,8 @@ form cannot do is recorded with the reason.
 
 `python benchmarks/attention_speed.py --device cuda` takes under five minutes on one GPU and writes
 `course_lib/results/attention_gpu.json`; `--device cpu` is its smaller form on one thread, takes under three minutes
-of an idle machine and writes `attention_cpu.json`. Chapter 08 shows whichever is there.
+of an idle machine and writes `attention_cpu.json`. Chapter 08 shows the GPU's where it is
+there, else the CPU's.
 """
 
 import argparse

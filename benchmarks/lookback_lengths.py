@@ -3,15 +3,15 @@
     python benchmarks/lookback_lengths.py
 
 It takes about ten minutes on one core, too long for a notebook, and makes
-`course_lib/models/lookback_lengths.json`, which chapter 05 reads.
+`course_lib/results/lookback_lengths.json`, which chapter 05 reads.
 """
 
-import json
 import time
 
 import torch
 
-from course_lib.models.lookback import COMMITTED, LENGTHS, TRAINED_LENGTH, Lookback
+from course_lib import results
+from course_lib.models.lookback import LENGTHS, RESULT, TRAINED_LENGTH, Lookback
 from course_lib.position_tasks import accuracy, lookback_batch
 from course_lib.training.loop import forever, train
 
@@ -47,8 +47,7 @@ def main() -> None:
     """Measure everything and write the file."""
     torch.set_num_threads(1)
     runs = [measure(*plan, seed) for plan in PLANS for seed in SEEDS]
-    lines = ",\n  ".join(json.dumps(run) for run in runs)
-    COMMITTED.write_text(f'{{"trained_length": {TRAINED_LENGTH}, "runs": [\n  {lines}\n]}}\n', encoding="utf-8")
+    print(results.save(RESULT, {"trained_length": TRAINED_LENGTH, "runs": runs}))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def activation_bytes(
     Raises:
         ValueError: a size is below 1.
 
-    Source: Korthikanti et al. 2022, eq. 1 (2 in the published version), arXiv 2205.05198. In the paper masks take one
+    Source: Korthikanti et al. 2022, eq. 2, arXiv 2205.05198. In the paper masks take one
     byte whatever the numbers take; here everything scales with `itemsize`.
     """
     sizes = {"batch": batch, "sequence": sequence, "d_model": d_model, "heads": heads, "layers": layers}

@@ -156,6 +156,7 @@ def attention_with_temperature(
     The row's maximum is subtracted before the division, so a temperature near 0 gives the best key, not NaN.
 
     Raises:
+        TypeError: `temperature` is not a number.
         ValueError: `temperature` is not above 0.
 
     Source: Hinton et al. 2015, §2, eq. 1, arXiv 1503.02531. The paper divides class logits; here the scores.

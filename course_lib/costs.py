@@ -174,16 +174,6 @@ def recurrent_parameter_count(kind: str, d_in: int, d_hidden: int) -> int:
     return _recurrent_gates(kind, d_in, d_hidden) * d_hidden * (d_hidden + d_in + 2)
 
 
-def recurrent_flops(kind: str, sequence: int, d_in: int, d_hidden: int) -> int:
-    """Count the FLOPs of a recurrent layer over a sequence: 2 gates · n · d_hidden · (d_hidden + d_in).
-
-    Raises:
-        ValueError: `kind` is none of "rnn", "gru" and "lstm", or a size is below 1.
-    """
-    _require_sizes(sequence=sequence)
-    return MULTIPLY_ADD * _recurrent_gates(kind, d_in, d_hidden) * sequence * d_hidden * (d_hidden + d_in)
-
-
 def _recurrent_gates(kind: str, d_in: int, d_hidden: int) -> int:
     if kind not in RECURRENT_GATES:
         raise ValueError(f"`kind` must be one of {', '.join(map(repr, RECURRENT_GATES))}, got {kind!r}.")

@@ -59,7 +59,8 @@ class DocumentationText:
 def paragraphs() -> list[str]:
     """List the paragraphs of Python's help topics, each once.
 
-    A fifth of the text stands in two topics or more. If repeats stayed, the test would ask for what training showed.
+    About a fifth of the text repeats a paragraph that came before. If repeats stayed, the test would ask for what
+    training showed.
     """
     first: dict[str, str] = {}
     for name in sorted(topics):

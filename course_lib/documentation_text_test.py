@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from pydoc_data.topics import topics
 
 import pytest
 import torch
@@ -51,6 +52,12 @@ def test_the_text_is_english_about_python_and_long_enough_to_learn_from():
 def test_no_paragraph_stands_twice():
     counts = Counter(" ".join(paragraph.split()) for paragraph in paragraphs())
     assert counts.most_common(1)[0][1] == 1
+
+
+def test_about_a_fifth_of_the_help_is_repeats():
+    every = [" ".join(paragraph.split()) for topic in topics.values() for paragraph in topic.split("\n\n")]
+    kept = sum(len(" ".join(paragraph.split())) for paragraph in paragraphs())
+    assert 0.15 < 1 - kept / sum(map(len, every)) < 0.25
 
 
 def test_no_paragraph_of_the_test_stands_in_training():

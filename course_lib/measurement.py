@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch.utils import benchmark
 
+from course_lib.words import counted
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -17,16 +19,6 @@ FEWEST_SAMPLES = 5
 SHORTEST_UNIT = 1e-9  # seconds: fractions of a nanosecond have no unit of their own
 FOUR_DIGITS = 999.5  # from here on a number is rounded to a whole one
 CAP = 3  # points to each side of an error bar's end
-SHORTEST_UNIT = 1e-9  # seconds: fractions of a nanosecond have no unit of their own
-FOUR_DIGITS = 999.5  # from here on a number is rounded to a whole one
-# Marker and line together tell functions apart without color; seven markers and four lines repeat after 28.
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LINES = ("-", "--", "-.", ":")
-MOST_LABELED_SIZES = 10
-POINTS_PER_INCH = 72
-LABEL_SIZE = 9  # of the letters, in points, as are the two below
-LABEL_HEIGHT = 11
-LABEL_GAP = 8
 
 
 @dataclass(frozen=True)
@@ -58,7 +50,7 @@ class Measurement:
         """Tell the measurement in one line."""
         return (
             f"{seconds_text(self.median)} per call (median of {len(self.samples)} samples of "
-            f"{_counted(self.calls, 'call')}, spread {seconds_text(self.spread)}) on {self.device}"
+            f"{counted(self.calls, 'call', 'calls')}, spread {seconds_text(self.spread)}) on {self.device}"
         )
 
     __str__ = text
@@ -186,7 +178,3 @@ def _unit_for(seconds: float) -> tuple[str, float]:
 
 def _three_digits(number: float) -> str:
     return f"{number:.3g}" if abs(number) < FOUR_DIGITS else f"{number:,.0f}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

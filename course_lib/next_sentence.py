@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-SHARE_NEXT = 0.5  # Devlin et al. 2019, §3.1
+SHARE_NEXT = 0.5  # Devlin et al. 2018, §3.1
 
 
 def next_sentence_pairs(
@@ -18,7 +18,7 @@ def next_sentence_pairs(
     Raises:
         ValueError: there are neighbors, but no other document holds a sentence.
 
-    Source: Devlin et al. 2019, §3.1, task 2, arXiv 1810.04805. The paper's sentences are spans of text; in the
+    Source: Devlin et al. 2018, §3.1, task 2, arXiv 1810.04805. The paper's sentences are spans of text; in the
     authors' code the label 0 says "next", and here True does.
     """
     pairs = []

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 IGNORED = -100  # the label that PyTorch's own loss leaves out unless told otherwise
-SHARE_CHOSEN = 0.15  # Devlin et al. 2019, §3.1
+SHARE_CHOSEN = 0.15  # Devlin et al. 2018, §3.1
 SHARE_MASKED, SHARE_REPLACED = 0.8, 0.1  # of the chosen tokens; the rest stays as it is
 
 
@@ -43,7 +43,7 @@ def masked_lm_loss(logits: Float[Tensor, "batch token vocab"], labels: Int[Tenso
     Raises:
         ValueError: the two differ in batch or length.
 
-    Source: Devlin et al. 2019, §3.1, arXiv 1810.04805.
+    Source: Devlin et al. 2018, §3.1, arXiv 1810.04805.
     """
     _require_places(logits, "labels", labels)
     return _mean_loss(logits, labels, IGNORED)
@@ -74,7 +74,7 @@ def mask_tokens(
     Raises:
         ValueError: `p` lies outside [0, 1], or no ordinary id is left for replacements.
 
-    Source: Devlin et al. 2019, §3.1 and appendix A.1, arXiv 1810.04805. The paper draws a fixed number of places for
+    Source: Devlin et al. 2018, §3.1 and appendix A.1, arXiv 1810.04805. The paper draws a fixed number of places for
     each text, once; here every token has its own chance, in every call.
     """
     if not 0 <= p <= 1:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from course_lib.colors import COLORS, INK, QUIET
 from course_lib.efficient.sparse import receptive_field, visible_per_row
+from course_lib.words import counted
 
 SIDE = 1.45  # inches of one picture
 DPI = 110
@@ -34,21 +35,17 @@ def pattern_gallery(patterns: Mapping[str, Bool[Tensor, "token token"]], layers:
         shares = []
         for row, depth in enumerate(layers):
             field = receptive_field(mask, depth)
-            shares.append(f"{field.float().mean().item():.0%} after {_counted(depth)}")
+            shares.append(f"{field.float().mean().item():.0%} after {counted(depth, 'layer', 'layers')}")
             ax = axes[row][column]
             ax.imshow(field.numpy(), cmap=SHADES, vmin=0, vmax=1, interpolation="nearest")
             ax.set_xticks([])
             ax.set_yticks([])
             ax.spines[:].set_color(QUIET)
             if column == 0:
-                ax.set_ylabel(_counted(depth), fontsize=TEXT_SIZE, color=INK)
+                ax.set_ylabel(counted(depth, "layer", "layers"), fontsize=TEXT_SIZE, color=INK)
         keys = visible_per_row(mask)
         axes[0][column].set_title(f"{name}\n{keys:.1f} keys a query", fontsize=TEXT_SIZE, color=INK)
         told.append(f"{name}: {keys:.1f} keys a query, {', '.join(shares)}")
     count = len(next(iter(patterns.values())))
     words = f"Which of {count} outputs depend on which inputs, as a share of all pairs. {'. '.join(told)}."
     return figure, words
-
-
-def _counted(depth: int) -> str:
-    return f"{depth} layer{'s' * (depth != 1)}"

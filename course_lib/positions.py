@@ -16,7 +16,11 @@ BASE = 10_000.0  # Vaswani et al. 2017, §3.5
 
 
 def require_pairs(name: str, width: int) -> None:
-    """Refuse a width whose columns do not come in pairs."""
+    """Refuse a width whose columns do not come in pairs.
+
+    Raises:
+        ValueError: `width` is odd or below 2.
+    """
     if width < 2 or width % 2:
         raise ValueError(f"`{name}` must be even and at least 2, as sine and cosine come in pairs; got {width}.")
 
@@ -84,7 +88,7 @@ def shift_matrix(offset: float, d_model: int, base: float = BASE) -> Float[Array
 class LearnedPositions(nn.Module):
     """Add a learned vector for every position: x[b, p] + table[p].
 
-    Source: Gehring et al. 2017, §3.1, arXiv 1705.03122; used by BERT (Devlin et al. 2019, §3, arXiv 1810.04805)
+    Source: Gehring et al. 2017, §3.1, arXiv 1705.03122; used by BERT (Devlin et al. 2018, §3, arXiv 1810.04805)
     and GPT-2.
     """
 

@@ -53,6 +53,7 @@ def weight_table(
     """Check a table of weights and fill in what was left out: places as labels, nothing hidden.
 
     Raises:
+        TypeError: `mask` is not boolean.
         ValueError: the table has not 2 axes, or labels or mask do not fit it.
     """
     table = np.asarray(weights, dtype=float)

@@ -766,6 +766,9 @@ plots.show(
 # The cell after the function shows what a test of shapes cannot: it reorders the tokens of the input, and sees
 # whether the output is reordered in the same way.
 #
+# **Why it matters.** Two faults that undo each other pass every test of the parts, and a model trains around them. A
+# test of the whole with unequal sizes, and more than one head, is what finds them.
+#
 # **Contract.** `x` is `(batch, n, d_model)`, the four matrices are `(d_model, d_model)` and act from the right (`x
 # @ w_q`); the result is `(batch, n, d_model)`. No masks, no biases. Mend what is there.
 #

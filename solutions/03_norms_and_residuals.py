@@ -551,6 +551,9 @@ verdict(
 # 2. "I compared with PyTorch on 8 features. Yours is smaller by the factor 0.935, everywhere."
 # 3. "Our activations are tiny. PyTorch returns numbers around 0.03, yours around 0.9."
 #
+# **Why it matters.** A model trains with any of the three, so nobody looks. They show when its weights are loaded into
+# another program, or when one text's result depends on its neighbors.
+#
 # **Contract.** That of `layer_norm`.
 #
 # <details><summary>Hint 1: where to look</summary>

@@ -161,8 +161,9 @@ print(f"loss of day one:        {initialization.initial_loss(clinic.DIGITS):.2f}
 print(f"lowest honest loss:     {clinic.possible_loss():.2f} nats")
 
 # %% [markdown]
-# All get the same data and the same optimizer, AdamW, for a hundred steps, unless nothing moves or a loss is NaN. Now
-# they are admitted, and watched. Eight names, since one of the patients comes twice: once ill, once treated.
+# All get the same data and the same optimizer, AdamW, for a hundred steps, unless nothing moves or a loss is NaN.
+# (Where nothing moves, AdamW goes without weight decay, which would move it.) Now they are admitted, and watched. Eight
+# names, since one of the patients comes twice: once ill, once treated.
 
 # %%
 stays = {name: clinic.admit(name) for name in clinic.PATIENTS}
@@ -369,8 +370,8 @@ print(f"{ill.grad_norm[-1]:.2g} at the last")
 # five steps, which is why a log that begins at step 100 is worth little.
 #
 # Why the first steps? Adam divides each gradient by its own running size. At the first step every entry is divided by
-# itself, so every entry of every weight moves by the full rate, whatever the gradient. Chapter 3 showed that deep
-# post-norm stacks do not survive that, and that pre-norm is more forgiving.
+# itself, so every entry of every weight moves by the full rate, whatever the gradient, unless it is smaller than Adam's
+# eps, 1e-8. Chapter 3 showed that deep post-norm stacks do not survive that, and that pre-norm is more forgiving.
 #
 # > **Paper and practice: which step is step 1?** The paper's formula cannot be called with step 0. PyTorch's
 # > schedulers count from 0, so that many ports add 1, some twice, and some train their first step with rate 0. The
@@ -483,6 +484,9 @@ for name, pieces in ways.items():
 # 1. "It learns for ten steps, then it goes wild, and the more steps the wilder."
 # 2. "I set `max_norm` to 0.01, and the steps are as large as without it."
 # 3. "My schedule has a climb, but the very first step is huge. And everything seems to happen one step late."
+#
+# **Why it matters.** Every training loop has these lines, and no wrong order of them raises an error. The loss falls
+# at first, and the blame goes to the learning rate.
 #
 # **Contract.** One step with the learning rate `rate` and gradients no longer than `max_norm`. `model(inputs)` gives
 # logits `(batch, sequence, vocab)`; `targets` are token ids. Return the loss before the step and the length of this
@@ -895,7 +899,7 @@ for which, words in enumerate(("the plain cosine", "the cosine less the even map
 #
 # | name | what the series show |
 # |---|---|
-# | `"learning rate too high"` | the loss bounces and does not fall; `update_ratio` stays above 0.1 to the end |
+# | `"learning rate too high"` | the loss bounces and does not fall; `update_ratio` stays near 0.1 or above |
 # | `"no warm-up"` | `update_ratio` is as large in the first steps only; the loss jumps, comes back, stays |
 # | `"vanishing gradient"` | `grad_norm` below a millionth at every step; hardly anything moves |
 # | `"mask leaks the future"` | all healthy, but the loss falls to nearly 0, where no honest model gets |
@@ -1356,9 +1360,10 @@ print(f"loss: {study.best_value:.2f}")
 # changes survive. It was found while training agents, where no fixed rate is right for long.
 #
 # **Contract.** `population` is a list of dicts with a `score` (higher is better) and `params` (floats by name). The
-# lowest `fraction` of the members are replaced: each copies one of the highest `fraction`, and each of its parameters
-# is multiplied by one of the `factors`, drawn anew for each parameter. All others stay as they are. Return a **new**
-# list in the old order; leave the old one as it was. Draw with `generator`, a NumPy generator, and nothing else.
+# lowest `fraction` of the members, a number that is rounded with `round`, are replaced: each copies one of as many at
+# the top, and each of its parameters is multiplied by one of the `factors`, drawn anew for each parameter. All others
+# stay as they are. Return a **new** list in the old order; leave the old one as it was. Draw with `generator`, a NumPy
+# generator, and nothing else.
 #
 # <details><summary>Hint 1: the idea</summary>
 #
@@ -1619,9 +1624,9 @@ print(f"with texts of 128 tokens in the first 90 % of the steps, {mixed / 1e9:.0
 # the likely fault is (a), so I would add a climb, or lower the peak; or move to pre-norm. In our clinic the same
 # model with a climb of 40 steps went from 2.4 down to about 1.05, where 1.02 is the best possible.
 #
-# Her plan makes (a) and (c) worse: the first steps would be ten times as large. In (b) Adam would move the first
-# blocks at the full rate in the direction of noise. Only if step over weights says that steps are tiny and gradients
-# are healthy is a higher rate the answer.
+# Her plan makes (a) and (c) worse: the first steps would be ten times as large. In (b) it does nothing for
+# the first blocks, for ten times nothing is nothing: a gradient of 4e-14, far below Adam's eps of 1e-8, moves no
+# weight. Only if step over weights says that steps are tiny and gradients are healthy is a higher rate the answer.
 #
 # **Rubric** (one point each)
 #
@@ -1659,8 +1664,8 @@ except NotImplementedError:
 # - The first loss is ln V. Far above it, the model is sure, and wrong; below it, the answer is in the input.
 # - A loss curve alone diagnoses nothing. Gradient of the first block, step over weights, largest score and entropy,
 #   each against its baseline, tell six common faults apart.
-# - Warm-up protects the first steps, in which Adam moves every weight by the full rate. What is broken then looks
-#   like a vanishing gradient later.
+# - Warm-up protects the first steps, in which Adam moves nearly every weight by the full rate. What is broken then
+#   looks like a vanishing gradient later.
 # - Clip by the **common** norm: it keeps the direction. Clear, go back, clip, set the rate, step, in this order.
 # - Draw the last matrices of a deep stack with base / √(2 · layers), and its stream keeps its size.
 # - exp ends at ln of the dtype's largest number: 88.7 in float32, 11.1 in float16.

@@ -99,8 +99,8 @@ reveal(my_prediction, weight.item())
 # Keep the weights in float32, take the step there, and hand out a copy in half precision for the next pass.
 #
 # **Why it matters.** This is document B's formula,
-# $W_{FP32} \leftarrow W_{FP32} - \eta \cdot \text{float32}(\nabla W_{FP16})$, and every mixed-precision training does
-# it. Without the copy a training does not crash. It just stops learning when its steps become small.
+# $W_{FP32} \leftarrow W_{FP32} - \eta \cdot \text{float32}(\nabla W_{FP16})$, the usual way to train in mixed
+# precision. Without the copy a training does not crash. It just stops learning when its steps become small.
 #
 # **Contract.** `master` is float32, `grad` has any half-precision dtype, `rate` is a number. Return the new master
 # weights (float32) and their copy in the gradient's dtype. Neither input changes. Mind in which dtype `rate * grad`
@@ -507,7 +507,7 @@ my_prediction = None  # bytes
 
 
 def state_in_bytes(model: nn.Module, mixed: bool) -> int:
-    """Take one real step with Adam, and count the bytes of all that stays."""
+    """Take one real float32 step with Adam, count the bytes of what stays, and for mixed precision add the copies."""
     trained = copy.deepcopy(model)
     weights = list(trained.parameters())
     for weight in weights:
@@ -550,7 +550,7 @@ def kept_by_autograd(batch: int, sequence: int, mixed: bool) -> int:
 ratios = {}
 for batch, sequence in ((1, 16), (1, 256), (16, 256)):
     acts = {mixed: kept_by_autograd(batch, sequence, mixed) for mixed in (False, True)}
-    states = {False: 16 * count, True: 16 * count}
+    states = {mixed: per_parameter[kind] * count for kind, mixed in kinds.items()}
     total = (states[True] + acts[True]) / (states[False] + acts[False])
     name = f"{batch} × {sequence} tokens"
     ratios[name] = total
@@ -564,7 +564,10 @@ for dtype in (torch.float32, torch.bfloat16):
     forward = partial(activation_memory.run_stack, pure)
     counted[dtype] = activation_memory.counted_activation_bytes(forward, x)[0]
 name = "64 × 256 all bfloat16"
-ratios[name] = (16 * count + counted[torch.bfloat16]) / (16 * count + counted[torch.float32])
+states = {kind: size * count for kind, size in per_parameter.items()}
+ratios[name] = (states["mixed"] + counted[torch.bfloat16]) / (
+    states["float32"] + counted[torch.float32]
+)
 share = counted[torch.bfloat16] / counted[torch.float32]
 print(f"{name:>21}: activations × {share:.2f}, everything × {ratios[name]:.2f}")
 print()
@@ -838,7 +841,7 @@ plots.show(left)
 # > piece takes its own mean: the next cell shows both. States can be kept in 8 bits, or sharded (ZeRO, FSDP), so that
 # > each data-parallel device keeps a part of the 16 bytes. A model can have a narrower d_ff, fewer heads of keys and
 # > values (chapter 2), layers that share weights (ALBERT), or fewer layers of more width. "Selective" checkpointing
-# > recomputes the maps alone, the 5·h·n/d, for 2 to 3 % more FLOPs.
+# > recomputes the maps alone, the 5·h·n/d, for a few percent more FLOPs.
 
 # %%
 torch.manual_seed(0)
@@ -928,7 +931,7 @@ check(column_parallel, hidden=True)
 # to it.
 #
 # **Why it matters.** Columns, then an activation, then rows: a whole feed-forward network with **one** sum. This pair
-# is Megatron's idea, and every large model is trained with it.
+# is Megatron's idea, and many large models are trained with it.
 #
 # **Contract.** `xs` is a list of features, `(..., d_in / shards)` each, in the order of the devices; `weight` is
 # `(d_in, d_out)`. `all_reduce` takes a list with one tensor per device and returns their sum; call it once. Return
@@ -1130,8 +1133,8 @@ plots.show(
 )
 
 # %% [markdown]
-# For large tensors the time hardly grows with the devices, since 2 (p − 1) / p stays below 2. For small ones latency
-# is soon nearly all there is, and it grows with every device.
+# For large tensors the time at most doubles from 2 devices on, plus latency, since 2 (p − 1) / p grows from 1 to below
+# 2. For small ones latency is soon nearly all there is, and it grows with every device.
 #
 # > **Paper and practice: not only rings.** Libraries choose between rings and trees by size and network. An
 # > all-reduce is also a **reduce-scatter** followed by an **all-gather**, and one can do something useful between the
@@ -1372,7 +1375,7 @@ if ran is not None:
         away = [int((chosen[:300] >= 2).sum()), int((chosen[300:] < 2).sum())]
         formula = sum(away) * 32 * 4  # those that come in, and the results that come back
         arrived = "unknown" if both[0].received is None else f"{both[0].received:,}"
-        print(f"{name}: tokens computed {work[0]} and {work[1]}; {sum(away)} of 600 travelled")
+        print(f"{name}: tokens computed {work[0]} and {work[1]}; {sum(away)} of 600 traveled")
         print(f"  formula {formula:,} bytes in, arrived {arrived}")
     print("two processes and one agree")
 

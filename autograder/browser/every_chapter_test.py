@@ -1,4 +1,4 @@
-"""Every chapter as it is released: opened in JupyterLab, run from top to bottom, and its widgets moved by keyboard."""
+"""Every chapter as it is released: opened in JupyterLab, run from top to bottom, and every control moved by a key."""
 
 import shutil
 from collections.abc import Iterator
@@ -18,9 +18,20 @@ from autograder.course_folder import CHAPTERS, CONFIG_NAME, chapter_names, chapt
 from autograder.grading.cells import role_of
 
 pytestmark = pytest.mark.slow
+ASK_AGAIN = 50  # milliseconds
 GO_ON = "raises-exception"  # JupyterLab runs the cells after a failed one only where the failed one has this tag
 QUICK = "COURSE_QUICK"  # long cells take a few steps: what they learn is tested elsewhere
 WORDS = "p[role=status]"
+CONTROLS = ".noUi-handle, input[type=checkbox], button.widget-toggle-button"
+STATE = """control => [control.checked, control.value, control.classList.contains("mod-active"),
+    control.getAttribute("aria-valuetext"), control.closest(".jupyter-widgets").innerText].join()"""
+KEY = """control => {
+    if (control.getAttribute("role") === "slider") {
+        const at = name => Number(control.getAttribute(`aria-value${name}`));
+        return at("min") === at("max") ? null : at("now") === at("max") ? "ArrowLeft" : "ArrowRight";
+    }
+    return "Space";
+}"""
 WITHOUT_WIDGET = {"00_start_here"}  # every other chapter has one to explore
 NAMES = sorted(path.stem for path in (ROOT / CHAPTERS).glob("*/*.ipynb") if path.stem == path.parent.name)
 
@@ -33,6 +44,7 @@ class Visit:
         complaints: What cells wrote on stderr, and their errors, by their place.
         broken_formulas: Formulas that could not be shown.
         words: Of every widget, before and after its first control was moved once.
+        unmoved: What of each widget's controls followed no key, as it is shown.
     """
 
     name: str
@@ -40,6 +52,7 @@ class Visit:
     complaints: dict[int, list[str]]
     broken_formulas: list[str]
     words: dict[int, tuple[str, str]] = field(default_factory=dict)
+    unmoved: dict[int, list[str]] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +77,8 @@ def visit(request: pytest.FixtureRequest, browser: Browser, learners_lab: Lab) -
     """Return what happened in one chapter, and leave pictures of its top and of every widget."""
     name = request.param
     released = read(chapter_path(ROOT, name))
+    for stale in SCREENSHOTS.glob(f"chapter-{name}-*.png"):
+        stale.unlink()
     with fresh_page(browser) as page:
         notebook = NotebookPage.open(page, learners_lab, f"{name}/{name}.ipynb")
         notebook.wait_for_cells(len(released.cells))
@@ -74,6 +89,9 @@ def visit(request: pytest.FixtureRequest, browser: Browser, learners_lab: Lab) -
             if notebook.cell(index).locator(WORDS).count():
                 picture = SCREENSHOTS / f"chapter-{name}-widget-{len(seen.words) + 1}.png"
                 seen.words[index] = move_once(notebook, index, picture)
+                seen.unmoved[index] = [
+                    state for state in map(press, notebook.cell(index).locator(CONTROLS).all()) if state
+                ]
     end_kernels(learners_lab)
     return seen
 
@@ -101,13 +119,24 @@ def move_once(notebook: NotebookPage, index: int, picture: Path) -> tuple[str, s
     notebook.show(index)
     words, control = cell.locator(WORDS).first, first_control(cell)
     before = words.inner_text()
-    control.focus()
-    is_slider = control.get_attribute("role") == "slider"
-    at_its_end = is_slider and control.get_attribute("aria-valuenow") == control.get_attribute("aria-valuemax")
-    notebook.page.keyboard.press("ArrowLeft" if at_its_end else "ArrowRight" if is_slider else "Space")
+    press(control)
     expect(words, f"the words of the widget in cell {index}").not_to_have_text(before, timeout=REACTION)
     cell.locator(".jp-OutputArea").first.screenshot(path=picture)
     return before, words.inner_text()
+
+
+def press(control: Locator) -> str | None:
+    """Press the key that moves a control; return its state if it does not follow. One of a single value has no key."""
+    key, before = control.evaluate(KEY), control.evaluate(STATE)
+    if key is None:
+        return None
+    control.focus()
+    control.page.keyboard.press(key)
+    for _ in range(REACTION // ASK_AGAIN):
+        if control.evaluate(STATE) != before:
+            return None
+        control.page.wait_for_timeout(ASK_AGAIN)
+    return before
 
 
 def first_control(cell: Locator) -> Locator:
@@ -139,3 +168,13 @@ def test_every_formula_is_shown(visit: Visit) -> None:
 def test_every_widget_follows_a_key_and_its_words_say_so(visit: Visit) -> None:
     assert bool(visit.words) == (visit.name not in WITHOUT_WIDGET), f"the chapter shows {len(visit.words)} widgets"
     assert all(before.strip() and after.strip() and before != after for before, after in visit.words.values())
+
+
+def test_every_control_of_every_widget_follows_a_key(visit: Visit) -> None:
+    assert [state for states in visit.unmoved.values() for state in states] == []
+
+
+def test_top_and_every_widget_have_a_picture_and_no_other_is_left(visit: Visit) -> None:
+    pictures = ["top", *(f"widget-{number}" for number in range(1, len(visit.words) + 1))]
+    taken = {path.name for path in SCREENSHOTS.glob(f"chapter-{visit.name}-*.png")}
+    assert taken == {f"chapter-{visit.name}-{picture}.png" for picture in pictures}

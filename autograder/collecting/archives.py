@@ -1,8 +1,11 @@
 """Read what somebody packed, and trust nothing in it: names, links, sizes."""
 
+import lzma
 import re
 import stat
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +19,18 @@ LARGEST_FILE = 50 * MEGABYTE
 LARGEST_WHOLE = 2048 * MEGABYTE
 MOST_FILES = 50_000
 CLUTTER = re.compile(r"(^|/)(__MACOSX(/|$)|\.DS_Store$|Thumbs\.db$|desktop\.ini$|\._[^/]*$|\.ipynb_checkpoints(/|$))")
+# What Python's readers say of bytes that are no zip archive's.
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    ValueError,
+)
 ENCRYPTED = 0x1  # a bit of a zip entry's flags
 
 
@@ -61,12 +76,19 @@ def opened(path: Path) -> Iterator[Unpacked]:
         return
     if not path.is_file():
         raise CourseError(f"There is no archive {path}; give the zip file or folder that the LMS made.")
+    with open_zip(path) as archive:
+        found = of_zip(path, archive)
+        check(path, found)
+        yield found
+
+
+def open_zip(path: Path) -> zipfile.ZipFile:
+    """Open a zip archive, or say in a sentence why it cannot be."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            found = of_zip(path, archive)
-            check(path, found)
-            yield found
-    except zipfile.BadZipFile as error:
+        return zipfile.ZipFile(path)
+    except PermissionError:
+        raise
+    except DAMAGED as error:
         raise CourseError(f"{path} is no zip archive, or is damaged ({error}); download it again.") from error
 
 
@@ -107,8 +129,15 @@ def zip_reader(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Callable[[],
     """Return what reads one entry; an entry that is longer than it says is cut off with an error."""
 
     def read() -> bytes:
-        with archive.open(entry) as stream:
-            data = stream.read(LARGEST_FILE + 1)
+        try:
+            with archive.open(entry) as stream:
+                data = stream.read(LARGEST_FILE + 1)
+        except NotImplementedError as error:
+            raise CourseError(
+                f"{entry.filename} is packed in a way that cannot be read here; unpack the archive and give the folder."
+            ) from error
+        except DAMAGED as error:
+            raise CourseError(f"{entry.filename} is damaged in the archive ({error}); download it again.") from error
         if len(data) > LARGEST_FILE:
             raise CourseError(f"{entry.filename} is longer than the archive says; do not trust this archive.")
         return data

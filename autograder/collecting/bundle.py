@@ -1,12 +1,12 @@
 """Pack the course for learners: chapters, course_lib, the checks and the set-up, without answers and tests."""
 
-import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.authoring.release import write_notebook
 from autograder.build import starter_notebook
+from autograder.collecting.whole import draft_of
 from autograder.course_folder import CHAPTERS, CONFIG_NAME, STARTERS, chapter_path
 from autograder.errors import CourseError
 
@@ -36,30 +36,41 @@ def pack_bundle(course: Path, chapters: list[str], out: Path) -> int:
     """Write a learner's archive with some chapters; return how many files it has.
 
     Raises:
-        CourseError: there is no folder to write to.
+        CourseError: there is no folder to write to, or the course lacks its code or set-up.
     """
-    if not out.parent.is_dir():
-        raise CourseError(f"There is no folder {out.parent}; make it, or give another --out.")
-    files = dict(bundle_files(course, chapters))
-    draft = out.with_name(f".{out.name}.draft")
-    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(files):
-            add(archive, f"{TOP}/{name}", files[name])
-    os.replace(draft, out)
+    with draft_of(out) as draft:
+        files = dict(bundle_files(course, chapters))
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in sorted(files):
+                add(archive, f"{TOP}/{name}", files[name])
     return len(files)
 
 
 def bundle_files(course: Path, chapters: list[str]) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of everything that a learner gets."""
     yield "README.md", WELCOME.encode()
-    for name in SET_UP:
-        yield name, (course / name).read_bytes()
-    for package in PACKAGES:
-        yield from package_files(course, package)
+    yield from engine_files(course)
     for chapter in chapters:
         text = write_notebook(starter_notebook(course, chapter)).encode()
         yield chapter_path(Path(), chapter).as_posix(), text
         yield f"{CHAPTERS}/{STARTERS}/{chapter}.ipynb", text
+
+
+def engine_files(course: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the set-up and the packages, without their tests.
+
+    Raises:
+        CourseError: the course has them not.
+    """
+    lacking = [name for name in (*SET_UP, *PACKAGES) if not (course / name).exists()]
+    if lacking:
+        raise CourseError(
+            f"{course} has no {', '.join(lacking)}, which belong in the archive; run it in a whole course."
+        )
+    for name in SET_UP:
+        yield name, (course / name).read_bytes()
+    for package in PACKAGES:
+        yield from package_files(course, package)
 
 
 def package_files(course: Path, package: str) -> Iterator[tuple[str, bytes]]:

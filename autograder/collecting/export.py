@@ -2,25 +2,25 @@
 
 import csv
 import io
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from nbgrader.api import Gradebook, SubmittedAssignment
-from sqlalchemy import select
-
+from autograder.collecting.record import recall
 from autograder.collecting.roster import ROSTER, Roster, Student, read_roster
+from autograder.collecting.whole import draft_of
 from autograder.errors import CourseError
-from autograder.grading.events import run_log
-from autograder.grading.results import read_results, results_path
-from autograder.grading.stock import StockCourse
+from autograder.grading.results import results_path
+from autograder.grading.standing import standing
 
 SYSTEMS = ("csv", "canvas", "moodle", "gradescope")
 STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-DIGITS = 2
+DIGITS = 4  # after the point
 Table = list[list[str | float]]
+
+
+class Key(str):
+    """A text by which an LMS finds the student: one more sign in it, and the points reach nobody."""
 
 
 @dataclass
@@ -34,6 +34,7 @@ class Row:
         penalty: The points taken off for being late.
         status: graded, partly, failed, needs_manual or missing.
         exercises: The points by exercise.
+        late: Whether the LMS marked it late.
     """
 
     student: Student
@@ -42,6 +43,7 @@ class Row:
     penalty: float = 0.0
     status: str = "missing"
     exercises: dict[str, float] = field(default_factory=dict)
+    late: bool = False
 
 
 def export(course: Path, chapter: str, system: str, out: Path | None = None, database: str | None = None) -> Path:
@@ -57,40 +59,29 @@ def export(course: Path, chapter: str, system: str, out: Path | None = None, dat
     rows = rows_of(course, chapter, database)
     name = f"{chapter}.csv" if system == "csv" else f"{chapter}.{system}.csv"
     target = out or course / "results" / name
-    write_whole(target, as_text(TABLES[system](chapter, rows)))
+    with draft_of(target) as draft:
+        # Excel takes a file without a byte-order mark for text of another age; an LMS would take the mark for a name.
+        encoding = "utf-8-sig" if system == "csv" else "utf-8"
+        draft.write_text(as_text(TABLES[system](chapter, rows)), encoding=encoding, newline="")
     return target
 
 
 def rows_of(course: Path, chapter: str, database: str | None = None) -> list[Row]:
     """Return everybody's points from the gradebook, also those of the roster who handed nothing in."""
-    result = read_results(course, chapter)
+    result = standing(course, chapter, database).result
     roster = read_roster(course / ROSTER) if (course / ROSTER).is_file() else Roster()
     maximum = max((one.maximum for one in result.students.values()), default=0.0)
-    rows = []
-    stock = StockCourse(course, chapter, run_log(chapter), database)
-    with stock.gradebook() as book:
-        standing = standing_points(book, chapter)
-        for name in sorted({*result.students, *roster.students}):
-            student = roster.students.get(name, Student(name))
-            found = result.students.get(name)
-            if found is None:
-                rows.append(Row(student, None, maximum))
-                continue
-            points, penalty = standing.get(name, (found.points, 0.0))
-            exercises = {exercise: one.points for exercise, one in found.exercises.items()}
-            rows.append(Row(student, points, found.maximum, penalty, found.status, exercises))
+    rows, known = [], recall(course, chapter)
+    for name in sorted({*result.students, *roster.students}):
+        student = roster.students.get(name, Student(name))
+        found = result.students.get(name)
+        if found is None:
+            rows.append(Row(student, None, maximum))
+            continue
+        exercises = {exercise: one.points for exercise, one in found.exercises.items()}
+        late = name in known and known[name].late
+        rows.append(Row(student, found.standing, found.maximum, found.penalty, found.status, exercises, late))
     return rows
-
-
-def standing_points(book: Gradebook, chapter: str) -> dict[str, tuple[float, float]]:
-    """Return every student's points that stand in the gradebook after the penalty, and the penalty, in one query."""
-    row: Any = SubmittedAssignment  # a type checker takes its columns for None
-    query = select(row.student_id, row.score, row.late_submission_penalty).where(row.name == chapter)
-    found = {}
-    for student, score, taken_off in book.db.execute(query):
-        penalty = float(taken_off or 0.0)
-        found[student] = (max(0.0, float(score) - penalty), penalty)
-    return found
 
 
 def plain_table(chapter: str, rows: Sequence[Row]) -> Table:
@@ -105,13 +96,16 @@ def plain_table(chapter: str, rows: Sequence[Row]) -> Table:
         "points",
         "maximum",
         "late_penalty",
+        "late_in_lms",
     ]
     table: Table = [[*header, *exercises]]
     for row in rows:
         who = row.student
         known: list[str | float] = [who.id, who.last_name, who.first_name, who.email, row.status]
         numbers: list[str | float] = [shown(row.points), row.maximum, row.penalty]
-        table.append([*known, *numbers, *(row.exercises.get(name, "") for name in exercises)])
+        table.append(
+            [*known, *numbers, "yes" if row.late else "", *(row.exercises.get(name, "") for name in exercises)]
+        )
     return table
 
 
@@ -122,7 +116,8 @@ def canvas_table(chapter: str, rows: Sequence[Row]) -> Table:
     table: Table = [header, ["    Points Possible", "", "", "", "", maximum]]
     for row in rows:
         who = row.student
-        table.append([last_first(who), who.lms_user_id, who.id, who.username, "", shown(row.points)])
+        keys = (Key(who.lms_user_id), Key(who.id), Key(who.username))
+        table.append([last_first(who), *keys, "", shown(row.points)])
     return table
 
 
@@ -131,7 +126,7 @@ def moodle_table(chapter: str, rows: Sequence[Row]) -> Table:
     table: Table = [["ID number", "Email address", "First name", "Last name", chapter]]
     for row in rows:
         who = row.student
-        table.append([who.id, who.email, who.first_name, who.last_name, shown(row.points)])
+        table.append([Key(who.id), Key(who.email), who.first_name, who.last_name, shown(row.points)])
     return table
 
 
@@ -140,7 +135,8 @@ def gradescope_table(chapter: str, rows: Sequence[Row]) -> Table:
     table: Table = [["First Name", "Last Name", "SID", "Email", "Total Score", "Max Points", "Status"]]
     for row in rows:
         who, status = row.student, "Missing" if row.points is None else "Graded"
-        table.append([who.first_name, who.last_name, who.id, who.email, shown(row.points), row.maximum, status])
+        known: list[str | float] = [who.first_name, who.last_name, Key(who.id), Key(who.email)]
+        table.append([*known, shown(row.points), row.maximum, status])
     return table
 
 
@@ -154,7 +150,7 @@ TABLES: dict[str, Callable[[str, Sequence[Row]], Table]] = {
 
 def shown(points: float | None) -> str | float:
     """Return points for a cell; nothing where nothing was handed in, which is no zero."""
-    return "" if points is None else round(points, DIGITS)
+    return "" if points is None else points
 
 
 def last_first(student: Student) -> str:
@@ -165,7 +161,7 @@ def last_first(student: Student) -> str:
 
 
 def as_text(table: Table) -> str:
-    """Return a table as CSV in which every text is quoted and none is a formula."""
+    """Return a table as CSV: every text is quoted, none but a key is a formula, and numbers are rounded."""
     stream = io.StringIO()
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
     writer.writerows([harmless(cell) for cell in row] for row in table)
@@ -173,14 +169,7 @@ def as_text(table: Table) -> str:
 
 
 def harmless(cell: str | float) -> str | float:
-    """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(STARTS_A_FORMULA) else cell
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    if not path.parent.is_dir():
-        raise CourseError(f"There is no folder {path.parent}; make it, or give another --out.")
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(text, encoding="utf-8", newline="")
-    os.replace(draft, path)
+    """Return a cell that no spreadsheet takes for a formula; a key stays as it is."""
+    if not isinstance(cell, str):
+        return round(cell, DIGITS)
+    return f"'{cell}" if cell.startswith(STARTS_A_FORMULA) and not isinstance(cell, Key) else cell

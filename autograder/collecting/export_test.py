@@ -12,8 +12,19 @@ import pytest
 
 from autograder.build import answered_notebook
 from autograder.cli import main
-from autograder.collecting.export import as_text, export, harmless
-from autograder.collecting.give_back import keep_origins, pack_feedback
+from autograder.collecting.export import (
+    Key,
+    Row,
+    as_text,
+    canvas_table,
+    export,
+    gradescope_table,
+    harmless,
+    moodle_table,
+)
+from autograder.collecting.give_back import pack_feedback
+from autograder.collecting.record import Remembered, remember
+from autograder.collecting.roster import Student
 from autograder.errors import CourseError
 from autograder.grading.engine import grade_chapter
 from autograder.grading.events import run_log
@@ -23,6 +34,7 @@ from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 DUE = datetime(2026, 2, 1, 22, 0)
+BYTE_ORDER_MARK = "\ufeff"
 HALF_A_DAY = timedelta(hours=12)
 ROSTER = """\ufeffid,first_name,last_name,email,lms_user_id
 ada,Ada,"Smith, Jr.",ada@uni.example,101
@@ -52,6 +64,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def table(graded: Path, system: str, tmp_path: Path) -> list[list[str]]:
     """Export and read back."""
     text = export(graded, CHAPTER, system, tmp_path / "out.csv").read_bytes().decode("utf-8")
+    assert text.startswith(BYTE_ORDER_MARK) == (system == "csv")  # a spreadsheet needs it, an LMS stumbles over it
+    text = text.removeprefix(BYTE_ORDER_MARK)
     return list(csv.reader(io.StringIO(text)))
 
 
@@ -82,7 +96,7 @@ def test_moodle_and_gradescope_get_their_columns(graded: Path, tmp_path: Path) -
 
 
 def test_feedback_goes_back_under_the_names_of_the_lms(graded: Path, tmp_path: Path) -> None:
-    keep_origins(graded, CHAPTER, {"ada": "smithada_101_9001_01_tiny"})
+    remember(graded, CHAPTER, {"ada": Remembered("smithada_101_9001_01_tiny")})
     path, number, without = pack_feedback(graded, CHAPTER, tmp_path / "feedback.zip")
     with zipfile.ZipFile(path) as archive:
         assert archive.namelist() == [f"=ben/{CHAPTER}.html", "smithada_101_9001_01_tiny.html"]
@@ -104,6 +118,39 @@ def test_what_cannot_be_exported_or_returned_is_one_sentence(graded: Path, tmp_p
         export(graded, CHAPTER, "csv", tmp_path / "none" / "out.csv")
     with pytest.raises(CourseError, match="no feedback page of 02_b"):
         pack_feedback(graded, "02_b")
+
+
+@pytest.mark.parametrize("make", [canvas_table, moodle_table, gradescope_table])
+def test_an_id_that_begins_as_a_formula_reaches_the_lms_as_it_is_and_a_name_does_not(make) -> None:
+    student = Student("=id", "=first", "=last", "=mail@x", lms_user_id="-101", username="@login")
+    row = next(csv.reader(io.StringIO(as_text(make(CHAPTER, [Row(student, 1.0, 2.0)])[-1:]))))
+    assert {"=id", "'=id"} & set(row) == {"=id"}
+    assert not {"'=mail@x", "'-101", "'@login"} & set(row)
+    assert any(cell.startswith("'=last") for cell in row)
+    assert not any(cell.startswith(("=first", "=last")) for cell in row)
+
+
+def test_points_have_four_digits_at_most() -> None:
+    assert as_text([["x", 1 / 3, 2.0]]) == '"x",0.3333,2.0\r\n'
+    assert harmless(Key("=x")) == "=x"
+
+
+def test_the_mark_of_the_lms_for_late_work_stands_in_the_plain_table(graded: Path, tmp_path: Path) -> None:
+    remember(graded, CHAPTER, {"=ben": Remembered(late=True)})
+    header, *rows = table(graded, "csv", tmp_path)
+    assert {row[0]: row[header.index("late_in_lms")] for row in rows} == {"ada": "", "'=ben": "yes", "eve": ""}
+
+
+def test_a_folder_in_place_of_a_file_is_one_sentence_and_leaves_nothing(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    for arguments in (("export", CHAPTER, "--to", "csv"), ("return", CHAPTER), ("release", CHAPTER)):
+        with pytest.raises(SystemExit) as end:
+            main((*arguments, "--out", str(tmp_path / "folder"), "--course", str(graded)))
+        assert end.value.code == 2
+        assert "is a folder; give the name of the file" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@cmd", "\tx", "\rx"])

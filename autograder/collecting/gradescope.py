@@ -5,7 +5,6 @@ for each submission; that reads /autograder/submission and writes /autograder/re
 """
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -13,7 +12,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from autograder.collecting.bundle import EXECUTABLE, SET_UP, add, package_files
+from autograder.collecting.bundle import EXECUTABLE, add, engine_files
+from autograder.collecting.whole import draft_of
 from autograder.course_folder import CONFIG_NAME, SOLUTIONS, source_path
 from autograder.errors import CourseError
 
@@ -43,7 +43,7 @@ def pack_autograder(course: Path, chapter: str, out: Path | None = None) -> Path
     """Write the archive for one chapter; return it.
 
     Raises:
-        CourseError: there is no such chapter here, or no folder to write to.
+        CourseError: there is no such chapter here, no folder to write to, or the course lacks its code or set-up.
     """
     source = source_path(course, chapter)
     if not source.is_file():
@@ -51,20 +51,13 @@ def pack_autograder(course: Path, chapter: str, out: Path | None = None) -> Path
     target = out or course / "results" / f"{chapter}.gradescope.zip"
     if out is None:
         target.parent.mkdir(exist_ok=True)
-    if not target.parent.is_dir():
-        raise CourseError(f"There is no folder {target.parent}; make it, or give another --out.")
-    draft = target.with_name(f".{target.name}.draft")
-    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+    with draft_of(target) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
         add(archive, "setup.sh", SETUP.encode(), EXECUTABLE)
         add(archive, "run_autograder", RUN.format(chapter=chapter).encode(), EXECUTABLE)
         add(archive, "README.md", README.encode())
-        for name in SET_UP:
-            add(archive, name, (course / name).read_bytes())
+        for name, content in engine_files(course):
+            add(archive, name, content)
         add(archive, f"{SOLUTIONS}/{source.name}", source.read_bytes())
-        for package in ("course_lib", "autograder"):
-            for name, content in package_files(course, package):
-                add(archive, name, content)
-    os.replace(draft, target)
     return target
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from autograder.build import answered_notebook, model_answers
+from autograder.cli import main
 from autograder.collecting.gradescope import as_gradescope_reads, pack_autograder
-from autograder.course_folder import find_course
+from autograder.course_folder import CONFIG_NAME, find_course
 from autograder.errors import CourseError
 from autograder.grading.results import ExerciseResult, StudentResult
 
@@ -87,3 +88,18 @@ def test_a_chapter_without_source_is_refused(tmp_path: Path) -> None:
         pack_autograder(COURSE, "99_nothing", tmp_path / "a.zip")
     with pytest.raises(CourseError, match="There is no folder"):
         pack_autograder(COURSE, CHAPTER, tmp_path / "none" / "a.zip")
+
+
+@pytest.mark.parametrize("command", [("export", CHAPTER, "--to", "gradescope-autograder"), ("release", CHAPTER)])
+def test_a_course_without_its_code_is_one_sentence(command: tuple[str, ...], tmp_path: Path, capsys) -> None:
+    course = tmp_path / "course"
+    (course / "solutions").mkdir(parents=True)
+    (course / "solutions" / f"{CHAPTER}.py").write_text("")
+    (course / CONFIG_NAME).write_text("")
+    with pytest.raises(SystemExit) as end:
+        main((*command, "--out", str(tmp_path / "a.zip"), "--course", str(course)))
+    said = capsys.readouterr().err
+    assert end.value.code == 2
+    assert said.count("\n") == 1
+    assert "has no pyproject.toml" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["course"]

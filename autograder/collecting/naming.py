@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import yaml
@@ -12,14 +12,17 @@ from autograder.collecting.archives import Packed
 from autograder.errors import CourseError
 
 SYSTEMS = ("canvas", "moodle", "blackboard", "gradescope", "folder")
-CANVAS = re.compile(r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<user>\d+)_\d+_(?P<file>.+)")
-CANVAS_ATTEMPT = re.compile(r"(?P<stem>.+)-(?P<attempt>\d+)\.ipynb")
+CANVAS = re.compile(r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<attachment>\d+)_(?P<file>.+)")
+CANVAS_ATTEMPT = re.compile(r"(?P<stem>.+)-(?P<attempt>\d{1,9})\.ipynb")
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<user>\d+)_assignsubmission_[a-z]+(_(?P<file>.*))?")
+# The first mark of an attempt is Blackboard's own; what follows it is the student's file, whatever that is called.
 BLACKBOARD = re.compile(
-    r"(?P<assignment>.+)_(?P<user>[^_]+)_attempt_(?P<time>\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d)(_(?P<file>.+)|(?P<note>\.txt))"
+    r"(?P<head>.+?)_attempt_(?P<time>\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d)(_(?P<file>.+)|(?P<note>\.txt))"
 )
+LONGEST_NUMBER = 20  # digits of a 64-bit number
 GRADESCOPE = re.compile(r"submission_(?P<submission>\d+)")
 GRADESCOPE_LIST = "submission_metadata.yml"
+NO_TIME = (ValueError, OverflowError, OSError)  # what Python says of a time that is none, or that no clock shows
 BLACKBOARD_TIME = "%Y-%m-%d-%H-%M-%S"
 
 
@@ -28,13 +31,15 @@ class HandIn:
     """One file of one attempt.
 
     Args:
-        words: What the archive calls the student, the surest first.
+        words: What the archive calls the student; the last is shown where nobody is found.
         file: The file's path as it was handed in.
         packed: The file.
         attempt: Orders a student's attempts; a later one is larger.
         time: When it was handed in, where the archive says so.
         late: Whether the LMS marks it late.
         origin: The name, without ending, under which the LMS takes a file back; empty where it takes none.
+        number: The student's number in the LMS, where the archive has it.
+        order: Orders a student's attempts over several archives of one LMS; empty where they cannot be ordered.
     """
 
     words: tuple[str, ...]
@@ -44,6 +49,8 @@ class HandIn:
     time: datetime | None = None
     late: bool = False
     origin: str = ""
+    number: str = ""
+    order: str = ""
 
 
 def hand_ins(system: str, files: Iterable[Packed]) -> tuple[list[HandIn], list[str]]:
@@ -78,11 +85,15 @@ def canvas(files: list[Packed]) -> Iterable[HandIn | str]:
         if again is not None:
             file, number = f"{again['stem']}.ipynb", int(again["attempt"])
         origin = one.parts[-1].removesuffix(".ipynb")
-        yield HandIn((match["user"], match["name"]), file, one, (number,), late=bool(match["late"]), origin=origin)
+        late, order = bool(match["late"]), match["attachment"].zfill(LONGEST_NUMBER)  # attachments are counted up
+        yield HandIn((match["name"],), file, one, (number,), None, late, origin, match["user"], order)
 
 
 def moodle(files: list[Packed]) -> Iterable[HandIn | str]:
-    """Read folders such as `Jane Doe_123_assignsubmission_file_/chapter.ipynb`, or the same in one flat name."""
+    """Read folders such as `Jane Doe_123_assignsubmission_file_/chapter.ipynb`, or the same in one flat name.
+
+    The number is the participant's in this one assignment, so it says nothing to a roster.
+    """
     for one in files:
         place = next((at for at, part in enumerate(one.parts) if MOODLE.fullmatch(part)), None)
         match = None if place is None else MOODLE.fullmatch(one.parts[place])
@@ -93,7 +104,7 @@ def moodle(files: list[Packed]) -> Iterable[HandIn | str]:
         if below:
             flat = match["file"] or ""
             folder = one.parts[place].removesuffix(flat).rstrip("_") + "_"
-            yield HandIn((match["user"], match["name"]), "/".join(below), one, origin=f"{folder}/feedback")
+            yield HandIn((match["name"],), "/".join(below), one, origin=f"{folder}/feedback")
 
 
 def blackboard(files: list[Packed]) -> Iterable[HandIn | str]:
@@ -103,16 +114,33 @@ def blackboard(files: list[Packed]) -> Iterable[HandIn | str]:
         if match is None:
             yield f"{one.name} is not named as Blackboard names submissions and was left out."
         elif match["note"] is None:
-            time = datetime.strptime(match["time"], BLACKBOARD_TIME)
-            yield HandIn((match["user"],), match["file"], one, (time,), time)
+            try:
+                time = datetime.strptime(match["time"], BLACKBOARD_TIME)
+                order = comparable(time)
+            except NO_TIME:
+                yield f"{one.name} was left out: {match['time']} is no date."
+                continue
+            yield HandIn(user_names(match["head"]), match["file"], one, (time,), time, order=order)
+
+
+def user_names(head: str) -> tuple[str, ...]:
+    """Return whom `Week 1_j_doe` can mean: j_doe, or doe; the roster decides."""
+    parts = head.split("_")
+    return tuple("_".join(parts[start:]) for start in range(min(1, len(parts) - 1), len(parts)))
+
+
+def comparable(time: datetime | None) -> str:
+    """Return a time as text that sorts as times do; a time without a zone is this machine's."""
+    return "" if time is None else time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def gradescope(files: list[Packed]) -> Iterable[HandIn | str]:
     """Read folders such as `submission_123/`, whose students stand in submission_metadata.yml."""
-    lists = [one for one in files if one.parts[-1] == GRADESCOPE_LIST]
+    lists = [one for one in files if one.parts[-1] == GRADESCOPE_LIST and not any(map(GRADESCOPE.fullmatch, one.parts))]
     if not lists:
         raise CourseError(f"The archive has no {GRADESCOPE_LIST}; export the submissions from Gradescope once more.")
     try:
+        lists = sorted(lists, key=lambda one: len(one.parts))[:1]
         listed = yaml.load(lists[0].read().decode("utf-8"), Loader=SymbolsAsText)
         known = {str(key): value for key, value in dict(listed).items()}
     except (yaml.YAMLError, ValueError, TypeError) as error:
@@ -129,26 +157,42 @@ def gradescope(files: list[Packed]) -> Iterable[HandIn | str]:
             yield f"{one.name} belongs to no submission in {GRADESCOPE_LIST} and was left out."
             continue
         about, file = known[one.parts[place]], "/".join(one.parts[place + 1 :])
-        time, late = gradescope_time(about), bool(about.get("lateness") or about.get(":lateness"))
-        for words in gradescope_students(about):
-            yield HandIn(words, file, one, (str(time),), time, late)
+        students = list(gradescope_students(about))
+        if not students:
+            yield f"{one.name} was left out: {GRADESCOPE_LIST} names nobody for it."
+            continue
+        time = gradescope_time(about)
+        for words in students:
+            yield HandIn(words, file, one, (comparable(time),), time, gradescope_late(about), order=comparable(time))
 
 
-def gradescope_students(about: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+def told_of(about: Any, field: str) -> Any:
+    """Return a field of the list, whose names are Ruby's symbols or plain; None where there is none."""
+    return about.get(f":{field}", about.get(field)) if isinstance(about, Mapping) else None
+
+
+def gradescope_students(about: Any) -> Iterable[tuple[str, ...]]:
     """Yield what names each student of a submission; a group's work counts for all of it."""
-    for student in about.get(":submitters", about.get("submitters", [])):
-        fields = {str(key).lstrip(":"): str(value or "") for key, value in dict(student).items()}
-        yield tuple(filter(None, (fields.get("sid", ""), fields.get("email", ""), fields.get("name", ""))))
+    listed = told_of(about, "submitters")
+    for student in listed if isinstance(listed, list) else []:
+        words = tuple(str(value) for key in ("sid", "email", "name") if (value := told_of(student, key)))
+        if words:
+            yield words
 
 
-def gradescope_time(about: Mapping[str, Any]) -> datetime | None:
+def gradescope_late(about: Any) -> bool:
+    """Return whether the list tells a time by which a submission was late: yes, 3600, or 01:00:00, but not 00:00:00."""
+    lateness = told_of(about, "lateness")
+    return lateness is True or any(digit in str(lateness) for digit in "123456789")
+
+
+def gradescope_time(about: Any) -> datetime | None:
     """Return when a submission was made."""
-    value = about.get(":created_at", about.get("created_at"))
-    if isinstance(value, datetime):
-        return value
+    value = told_of(about, "created_at")
     try:
-        return datetime.fromisoformat(str(value).replace(" UTC", "+00:00"))
-    except ValueError:
+        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).replace(" UTC", "+00:00"))
+        return time.astimezone(UTC)
+    except NO_TIME:
         return None
 
 
@@ -157,13 +201,15 @@ class SymbolsAsText(yaml.SafeLoader):
 
 
 def folder(files: list[Packed]) -> Iterable[HandIn | str]:
-    """Read STUDENT/… or STUDENT.ipynb; a folder around all of it does not matter."""
+    """Read STUDENT/… or STUDENT.ipynb; a folder around all of it does not matter, unless a student is called so."""
     shared = {one.parts[0] for one in files}
+    around: tuple[str, ...] = ()
     if len(shared) == 1 and all(len(one.parts) > 2 for one in files):
+        around = tuple(shared)
         files = [replace(one, name="/".join(one.parts[1:])) for one in files]
     for one in files:
         if len(one.parts) > 1:
-            yield HandIn((one.parts[0],), "/".join(one.parts[1:]), one)
+            yield HandIn((*around, one.parts[0]), "/".join(one.parts[1:]), one)
         elif one.name.endswith(".ipynb"):
             yield HandIn((one.name.removesuffix(".ipynb"),), one.name, one)
         else:

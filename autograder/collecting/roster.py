@@ -4,10 +4,13 @@ import csv
 import io
 from dataclasses import dataclass, field
 from pathlib import Path
+from unicodedata import normalize
 
 from autograder.errors import CourseError
 
 ROSTER = "roster.csv"
+SHOWN = 60  # characters of a text that is told
+LONGEST_NAME = 255  # bytes of a file's or folder's name
 # What a column may be called, in small letters; nbgrader's own name comes first.
 COLUMNS = {
     "id": ("id", "student id", "student_id", "sis user id", "id number", "sid", "username"),
@@ -44,16 +47,32 @@ class Roster:
 
     students: dict[str, Student] = field(default_factory=dict)
 
-    def whom(self, *words: str) -> list[Student]:
-        """Return the students that the first fitting word names: by id, LMS id, user name, email, or name.
+    def whom(self, *words: str, number: str = "") -> list[Student]:
+        """Return the students that all fitting words name: by id, LMS id, user name, email, or name.
 
-        Several mean that the word does not decide; nobody is guessed.
+        Several mean that the words do not decide, or point at different students; nobody is guessed.
+
+        Args:
+            words: What an archive calls the student.
+            number: The student's number in the LMS.
         """
-        for word in filter(None, words):
-            for key in (identities, names):
-                found = [student for student in self.students.values() if folded(word) in key(student)]
-                if found:
-                    return found
+        told = [found for word in words if (found := self.called(word))]
+        of_lms = [student for student in self.students.values() if number and student.lms_user_id == number]
+        if (
+            not of_lms and told
+        ):  # an id that equals the number may be chance: beside a name it counts, alone it does not
+            of_lms = [student for student in self.students.values() if number and student.id == number]
+        told += [of_lms] if of_lms else []
+        named = {student.id: student for found in told for student in found}
+        agreed = [student for student in named.values() if all(student in found for found in told)]
+        return agreed or list(named.values())
+
+    def called(self, word: str) -> list[Student]:
+        """Return the students whom a word names, by the surest of its readings that names somebody."""
+        for key, read in ((identities, folded), (names, folded), (squeezed_names, squeezed)):
+            found = [student for student in self.students.values() if word and read(word) in key(student)]
+            if found:
+                return found
         return []
 
 
@@ -64,10 +83,15 @@ def identities(student: Student) -> set[str]:
 
 
 def names(student: Student) -> set[str]:
-    """Return a student's name as LMSs write it: Jane Doe, Doe Jane, Doe, Jane, doejane."""
+    """Return a student's name as LMSs write it: Jane Doe, Doe Jane, or Doe, Jane."""
     first, last = student.first_name, student.last_name
     forms = {student.full_name, f"{last} {first}", f"{last}, {first}"} if first or last else {student.full_name}
-    return {folded(form) for form in forms} | {squeezed(form) for form in forms}
+    return {folded(form) for form in forms if form}
+
+
+def squeezed_names(student: Student) -> set[str]:
+    """Return a student's name with its letters run together, doejane."""
+    return {squeezed(form) for form in names(student)} - {""}
 
 
 def folded(word: str) -> str:
@@ -76,15 +100,23 @@ def folded(word: str) -> str:
 
 
 def squeezed(word: str) -> str:
-    """Return a word with letters and digits alone, as Canvas puts names into file names."""
-    return "".join(letter for letter in word.casefold() if letter.isalnum())
+    """Return a word with letters and digits alone, and without accents, as Canvas puts names into file names."""
+    return "".join(letter for letter in normalize("NFKD", word.casefold()) if letter.isalnum())
+
+
+def names_a_folder(word: str) -> bool:
+    """Return whether a word can be an id, which names a folder."""
+    fits = len(word.encode("utf-8", "surrogatepass")) <= LONGEST_NAME
+    return (
+        fits and bool(word.strip()) and word.isprintable() and not word.startswith(".") and not set("/\\") & set(word)
+    )
 
 
 def read_roster(path: Path) -> Roster:
     """Read a roster; a byte-order mark and semicolons are no trouble.
 
     Raises:
-        CourseError: there is no such file, it is no text, it has no column for the id, or an id stands there twice.
+        CourseError: there is no such file, it is no CSV text, it has no column for the id, or an id stands there twice.
     """
     if not path.is_file():
         raise CourseError(
@@ -94,9 +126,17 @@ def read_roster(path: Path) -> Roster:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CourseError(f"{path} is not UTF-8; save the roster as CSV UTF-8.") from error
-    rows = list(csv.reader(io.StringIO(text), delimiter=delimiter(text)))
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter(text), strict=True)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise CourseError(
+            f"{path} is no CSV file that can be read: {error}, before line {reader.line_num + 1}."
+        ) from error
     header = [folded(word) for word in rows[0]] if rows else []
     places = {field: place for field, known in COLUMNS.items() if (place := first_place(header, known)) is not None}
+    if "sis user id" in header and "id" in header:  # a gradebook of Canvas, whose ID is its own number
+        places["lms_user_id"] = header.index("id")
     if "id" not in places:
         raise CourseError(f"{path} has no column `id`; its columns are: {', '.join(header) or 'none'}.")
     roster = Roster()
@@ -105,8 +145,8 @@ def read_roster(path: Path) -> Roster:
         if not values.get("id"):
             continue
         student = Student(**values)
-        if student.id.startswith(".") or any(sign in student.id for sign in "/\\\0"):
-            raise CourseError(f"{path}, line {number}: the id {student.id!r} cannot name a folder.")
+        if not names_a_folder(student.id):
+            raise CourseError(f"{path}, line {number}: the id {student.id[:SHOWN]!r} cannot name a folder.")
         twin = next((one for one in roster.students if one.casefold() == student.id.casefold()), None)
         if twin is not None:
             raise CourseError(f"{path}, line {number}: the id {student.id!r} stands there twice; ids must differ.")

@@ -28,7 +28,8 @@ def run(
 ) -> None:
     """Bring everybody's latest attempt into submitted/STUDENT/CHAPTER/; earlier ones go to submitted_earlier/.
 
-    Nobody is guessed: whom the roster does not have, or has twice, is listed. Exit code 1 when somebody is.
+    Nobody is guessed: whom the roster does not have, or cannot tell from another, is listed. Exit code 1 when somebody
+    is. A timestamp.txt that was handed in is left out; what the LMS marks late is told.
     """
     from autograder.collecting.collect import collect, nearest
     from autograder.collecting.roster import ROSTER, read_roster

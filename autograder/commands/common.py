@@ -14,6 +14,7 @@ from autograder.errors import CourseError
 EXIT_PROBLEMS = 1
 EXIT_WRONG_USE = 2
 EXIT_INTERRUPTED = 130
+ChapterArgument = Annotated[str, typer.Argument(help="The chapter, as 01_attention or 1.")]
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The course's folder.", show_default="here or above")
 ]
@@ -53,13 +54,31 @@ def resolve_chapter(given: str, chapters: Sequence[str]) -> str:
     wanted = given.strip().strip("/")
     for chapter in chapters:
         number, _, title = chapter.partition("_")
-        if wanted in (chapter, number, number.lstrip("0"), title):
+        if wanted in (chapter, number, number.lstrip("0") or "0", title):
             return chapter
     if not chapters:
         raise CourseError(f"There is no chapter {given!r}, and none at all in this course; run `course build`.")
     close = difflib.get_close_matches(wanted, chapters, n=1)
     hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(chapters)}."
     raise CourseError(f"There is no chapter {given!r}; {hint}")
+
+
+def handed_in_chapter(course: Path, given: str) -> str:
+    """Return the chapter that `given` names; one that only was handed in or graded has its full name alone."""
+    from autograder.course_folder import SOURCE_NOTEBOOKS, chapter_names, learner_chapters
+
+    sources = sorted(path.parent.name for path in (course / SOURCE_NOTEBOOKS).glob("*/*.ipynb"))
+    chapters = sorted({*chapter_names(course), *learner_chapters(course), *sources})
+    named = bool(given.strip()) and Path(given).name == given
+    if named and given not in chapters:
+        elsewhere = (
+            course / "results" / f"{given}.json",
+            course / "source" / given,
+            *(folder / given for folder in (course / "submitted").glob("*")),
+        )
+        if any(path.exists() for path in elsewhere):
+            return given
+    return resolve_chapter(given, chapters)
 
 
 def need_instructor_packages() -> None:

@@ -1,6 +1,9 @@
 """`course demo`: a made-up class, graded, to look around in."""
 
+import os
+import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -93,17 +96,35 @@ def pack_as_canvas(course: Path, chapter: str) -> None:
             archive.write(notebook, f"{name}_{number}_{number}00_{chapter}.ipynb")
 
 
+def typed(program: str, start: Path) -> str:
+    """Return how to call a program of this installation from a folder: by its name where the shell finds it.
+
+    Args:
+        program: Such as `course`.
+        start: The folder from which it is called.
+    """
+    own = shutil.which(program, path=str(Path(sys.executable).parent))
+    if own is None or shutil.which(program) == own:
+        return program
+    try:
+        near = os.path.relpath(own, start)
+    except ValueError:  # on another drive of Windows
+        near = own
+    return shlex.quote(min(near, own, key=len))
+
+
 def say_where_things_are(out: Path, chapter: str, student: str) -> None:
     """Name the files that were made and the commands that go on from here."""
     allow = " --allow-root" if is_root() else ""
+    folder, course, jupyter = shlex.quote(str(out)), typed("course", Path.cwd()), typed("jupyter", out)
     lines = [
         f"A feedback page: {out}/feedback/{student}/{chapter}/{chapter}.html",
         f"The gradebook: {out}/gradebook.db",
         "Next:",
-        f"  cd {out} && jupyter lab{allow}     then Nbgrader > Formgrader: read answers, comment, change points",
-        f"  course grade {chapter} --course {out}     grades what is new",
-        f"  course report {chapter} --course {out}     a page about the class",
-        f"  course export {chapter} --to csv --course {out}     points as CSV",
+        f"  cd {folder} && {jupyter} lab{allow}     then Nbgrader > Formgrader: read answers, comment, change points",
+        f"  {course} grade {chapter} --course {folder}     grades what is new",
+        f"  {course} report {chapter} --course {folder}     a page about the class",
+        f"  {course} export {chapter} --to csv --course {folder}     points as CSV",
     ]
     for line in lines:
         console().print(line, markup=False, soft_wrap=True)

@@ -4,19 +4,26 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import CourseOption, console, course_root, need_instructor_packages, resolve_chapter
+from autograder.commands.common import (
+    ChapterArgument,
+    CourseOption,
+    console,
+    course_root,
+    need_instructor_packages,
+    resolve_chapter,
+)
 
 NAME = "due"
 EXAMPLES = "Examples: `course due 01_attention '2026-12-01 23:59' --zone Europe/Berlin`."
 
 
 def run(
-    chapter: Annotated[str, typer.Argument(help="The chapter, as 01_attention or 1.")],
+    chapter: ChapterArgument,
     moment: Annotated[str, typer.Argument(help="Date and time on a clock, as '2026-12-01 23:59'.")],
     zone: Annotated[str, typer.Option("--zone", help="The clock's time zone, as Europe/Berlin.")],
     course: CourseOption = None,
 ) -> None:
-    """Set a chapter's due date in the gradebook; the next `course grade --force` applies the late policy to it."""
+    """Set a chapter's due date in the gradebook; the next `course grade` applies the late policy to it."""
     need_instructor_packages()
     from autograder.course_folder import chapter_names, learner_chapters
     from autograder.grading.events import run_log

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import CourseOption, console, course_root, need_instructor_packages
+from autograder.commands.common import (
+    ChapterArgument,
+    CourseOption,
+    console,
+    course_root,
+    handed_in_chapter,
+    need_instructor_packages,
+)
 
 NAME = "export"
 EXAMPLES = (
@@ -16,7 +23,7 @@ AUTOGRADER = "gradescope-autograder"
 
 
 def run(
-    chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
+    chapter: ChapterArgument,
     system: Annotated[str, typer.Option("--to", help="csv, canvas, moodle, gradescope or gradescope-autograder.")],
     out: Annotated[Path | None, typer.Option("--out", help="The file to write.", show_default="in results/")] = None,
     database: Annotated[
@@ -27,6 +34,7 @@ def run(
     """Write the points that stand, a person's and the late policy's counted in; or an autograder for Gradescope."""
     need_instructor_packages()
     folder = course_root(course)
+    chapter = handed_in_chapter(folder, chapter)
     if system == AUTOGRADER:
         from autograder.collecting.gradescope import pack_autograder
 

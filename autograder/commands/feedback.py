@@ -4,14 +4,22 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import CourseOption, console, count, course_root, need_instructor_packages
+from autograder.commands.common import (
+    ChapterArgument,
+    CourseOption,
+    console,
+    count,
+    course_root,
+    handed_in_chapter,
+    need_instructor_packages,
+)
 
 NAME = "feedback"
 EXAMPLES = "Examples: `course feedback 01_attention`; `course feedback 01_attention --student ada`."
 
 
 def run(
-    chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
+    chapter: ChapterArgument,
     student: Annotated[str | None, typer.Option("--student", help="This student only.")] = None,
     course: CourseOption = None,
 ) -> None:
@@ -23,5 +31,6 @@ def run(
     from autograder.reports.pages import write_pages
 
     folder = course_root(course)
+    chapter = handed_in_chapter(folder, chapter)
     written = write_pages(folder, chapter, student)
     console().print(f"{count(written, 'feedback page')} in {folder / 'feedback'}", soft_wrap=True, markup=False)

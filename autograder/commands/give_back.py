@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.common import CourseOption, console, count, course_root
+from autograder.commands.common import ChapterArgument, CourseOption, console, count, course_root, handed_in_chapter
 
 NAME = "return"
 EXAMPLES = "Examples: `course return 01_attention`; `course return 01_attention --out feedback.zip`."
 
 
 def run(
-    chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
+    chapter: ChapterArgument,
     out: Annotated[Path | None, typer.Option("--out", help="The archive to write.", show_default="in results/")] = None,
     course: CourseOption = None,
 ) -> None:
@@ -22,7 +22,8 @@ def run(
     """
     from autograder.collecting.give_back import pack_feedback
 
-    path, number, without = pack_feedback(course_root(course), chapter, out)
+    folder = course_root(course)
+    path, number, without = pack_feedback(folder, handed_in_chapter(folder, chapter), out)
     console().print(f"{count(number, 'page')} in {path}", soft_wrap=True, markup=False)
     if without:
         console().print(f"Without a page: {', '.join(without)}", soft_wrap=True, markup=False)

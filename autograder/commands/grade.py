@@ -9,10 +9,12 @@ import typer
 from autograder.commands.common import (
     EXIT_INTERRUPTED,
     EXIT_PROBLEMS,
+    ChapterArgument,
     CourseOption,
     console,
     course_root,
     error_console,
+    handed_in_chapter,
     need_instructor_packages,
     say_error,
 )
@@ -25,7 +27,7 @@ EXAMPLES = (
 
 
 def run(
-    chapter: Annotated[str, typer.Argument(help="The chapter's folder name, as 01_attention.")],
+    chapter: ChapterArgument,
     student: Annotated[str | None, typer.Option("--student", help="Grade this student only.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Grade again what has not changed.")] = False,
     feedback: Annotated[
@@ -37,13 +39,30 @@ def run(
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", min=0.1, help="Seconds for one cell.", show_default="nbgrader_config.py's"),
+        typer.Option(
+            "--timeout",
+            min=0.1,
+            help="Seconds for one cell; a check keeps its own 10 seconds of the processor for each case.",
+            show_default="nbgrader_config.py's",
+        ),
     ] = None,
     notebook_timeout: Annotated[
-        float | None, typer.Option("--notebook-timeout", min=0.1, help="Seconds for one notebook.", show_default="1200")
+        float | None,
+        typer.Option(
+            "--notebook-timeout",
+            min=10,
+            help="Seconds for one notebook, the start of its process included.",
+            show_default="1200",
+        ),
     ] = None,
     memory: Annotated[
-        int | None, typer.Option("--memory", min=64, help="Megabytes for one notebook.", show_default="2048")
+        int | None,
+        typer.Option(
+            "--memory",
+            min=256,
+            help="Megabytes for one notebook; half of the minimum is what a plain one takes.",
+            show_default="2048",
+        ),
     ] = None,
     sandbox: Annotated[
         str, typer.Option("--sandbox", help="auto (the strongest that works), namespaces, landlock or none.")
@@ -77,6 +96,7 @@ def run(
     from autograder.grading.options import GradeOptions
 
     folder = course_root(course)
+    chapter = handed_in_chapter(folder, chapter)
     options = GradeOptions(
         student=student,
         force=force,

@@ -1,5 +1,6 @@
 """One chapter before its submissions are graded: configuration, instructor's notebook, and what has changed."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,11 +39,12 @@ class ChapterRun:
         self.results = results_path(course, chapter)
         self.events = JsonLog(self.results.with_suffix(".log.jsonl"))
         self.ledger = Ledger(course, chapter)
-        self.cell_seconds = float(options.timeout or self.stock.cell_timeout or NO_LIMIT_CELL_SECONDS)
+        self.cell_seconds = cell_seconds(options.timeout, self.stock.cell_timeout)
         usual = Limits()
         self.limits = replace(
             usual,
             seconds=options.notebook_timeout or usual.seconds,
+            cpu_seconds=max(usual.cpu_seconds, math.ceil(options.notebook_timeout or 0)),
             memory_mb=options.memory or usual.memory_mb,
         )
 
@@ -77,7 +79,8 @@ class ChapterRun:
         self.load(text)
         self.ledger.write()  # what a killed run left in its journal
         registered = grading_key(text.encode(), repr(self.stock.config).encode(), self.stock.folder.db_url.encode())
-        if self.ledger.registered != registered or not self.stock.is_registered():
+        known = self.stock.is_registered()  # asked first: it refuses a database that is not this course's
+        if self.ledger.registered != registered or not known:
             self.stock.register()
             self.ledger.registered = registered
             self.ledger.write()
@@ -93,13 +96,19 @@ class ChapterRun:
         )
 
     def is_due(self, submission: Submission) -> bool:
-        """Return whether a submission has changed, or its grading failed, since it was last graded."""
+        """Return whether a submission has changed since it was last graded; one that could not be read has no key."""
         name = submission.student
         known = self.ledger.result.students.get(name)
-        if self.options.force or known is None or known.status == "failed" or not submission.graded.is_file():
+        if self.options.force or known is None or not submission.graded.is_file():
             return True
         return self.ledger.keys.get(name) != self.key(read_submission(submission, self.kit.marked))
 
     def key(self, handed_in: HandedIn) -> str:
         """Return the key of all that a submission's result depends on."""
         return grading_key(self.base_key.encode(), *handed_in.parts)
+
+
+def cell_seconds(asked: float | None, configured: float | None) -> float:
+    """Return how long a cell may run: as asked for, else as configured; nbgrader's None and -1 set no limit."""
+    seconds = configured if asked is None else asked
+    return NO_LIMIT_CELL_SECONDS if seconds is None or seconds <= 0 else float(seconds)

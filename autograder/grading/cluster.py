@@ -16,6 +16,7 @@ from autograder.errors import CourseError
 from autograder.grading.elsewhere import Served, grade_there
 
 SECONDS_TO_ANSWER = 5
+SECONDS_OF_SILENCE = 30.0  # of a scheduler that has answered before, and may be busy
 SECONDS_WITHOUT_WORKERS = 120.0  # a batch system may take as long to start one
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_CLOSE = 2
@@ -44,6 +45,7 @@ class Cluster:
         self._stack = contextlib.ExitStack()
         self._client: Any = None
         self._alone_since: float | None = None
+        self._silent = False
 
     def __enter__(self) -> Cluster:
         """Connect.
@@ -76,7 +78,7 @@ class Cluster:
 
     def _close(self) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone, and the run's end is not to be
-            if self._client.status == "running":
+            if self._client.status == "running" and not self._silent:
                 self._executor.shutdown(wait=False)
         with contextlib.suppress(Exception):
             self._client.close(SECONDS_TO_CLOSE)
@@ -137,9 +139,11 @@ class Cluster:
             )
 
     def _threads(self) -> int:
-        try:
-            return sum(self._client.nthreads().values())
+        try:  # as `nthreads()` does, which would wait for ever
+            ask = self._client.scheduler.ncores
+            return sum(self._client.sync(ask, workers=None, callback_timeout=SECONDS_OF_SILENCE).values())
         except Exception as error:
+            self._silent = True
             raise self.lost() from error
 
 

@@ -158,6 +158,22 @@ def test_a_scheduler_that_ends_stops_the_run_in_a_sentence_and_what_was_graded_i
     assert len(result.students) == len(CLASS)
 
 
+def test_a_scheduler_that_falls_silent_stops_the_run_in_a_sentence_and_what_was_graded_is_kept(
+    course: Path, dask: LocalDask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "SECONDS_OF_SILENCE", 1)
+    dask.worker()
+
+    def stop_it(tally: Tally) -> None:
+        if tally.done == 2:
+            dask.scheduler.send_signal(signal.SIGSTOP)
+
+    options = GradeOptions(seed=SEED, cluster=dask.address, workers=1, feedback=False)
+    with pytest.raises(CourseError, match="does not answer any more; what was graded is kept"):
+        grade_chapter(course, CHAPTER, options, stop_it)
+    assert 2 <= len(read_results(course, CHAPTER).students) < len(CLASS)
+
+
 def test_a_scheduler_without_workers_is_told(course: Path, dask: LocalDask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "SECONDS_WITHOUT_WORKERS", 0)
     with pytest.raises(CourseError, match="has had no worker for 0 seconds"):

@@ -12,12 +12,16 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from autograder.errors import CourseError
 
-BUSY_MILLISECONDS = 30_000  # how long the database waits while another program, formgrader for one, writes
+BUSY_SECONDS = 30  # how long the database waits while another program, formgrader for one, writes
 SECONDS_TO_CONNECT = "10"
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 DRIVER = "postgresql+psycopg"
 EVERYBODYS_NAMES = ("postgres", POSTGRESQL, DRIVER)
 TABLE_OF_A_GRADEBOOK = "submitted_assignment"
+STUDENTS_WITH_WORK = text(
+    "SELECT submission.student_id FROM submitted_assignment AS submission "
+    "JOIN assignment ON assignment.id = submission.assignment_id WHERE assignment.name = :chapter"
+)
 UNNAMED_COURSE = "default_course"  # nbgrader's own tools make it in passing
 EXAMPLES = f"{SQLITE}:///gradebook.db or {POSTGRESQL}://USER:PASSWORD@HOST/NAME"
 
@@ -41,8 +45,10 @@ def database_url(given: str, course: Path) -> str:
         url = url.set(drivername=DRIVER).update_query_dict(waits)
     elif url.drivername != SQLITE or not url.database:
         raise CourseError(f"The database {shown(url)} must be like {EXAMPLES}.")
-    elif not url.database.startswith(("/", "file:", ":")):
-        url = url.set(database=str(course / url.database))
+    else:
+        if not url.database.startswith(("/", "file:", ":")):
+            url = url.set(database=str(course / url.database))
+        url = url.update_query_dict({} if "timeout" in url.query else {"timeout": str(BUSY_SECONDS)})
     return url.render_as_string(hide_password=False)
 
 
@@ -107,17 +113,37 @@ def refuse_foreign(url: str, course_id: str) -> None:
         engine.dispose()
 
 
+def students_with_work(url: str, course_id: str, chapter: str) -> set[str]:
+    """Return whose submissions of a chapter a gradebook knows; nothing is made or written.
+
+    Raises:
+        CourseError: It cannot be read, or is no gradebook of this course.
+    """
+    where = make_url(url)
+    if where.drivername == SQLITE and not Path(str(where.database)).is_file():
+        return set()  # to connect would make the file
+    engine = create_engine(url)
+    try:
+        refuse_foreign(url, course_id)
+        if TABLE_OF_A_GRADEBOOK not in inspect(engine).get_table_names():
+            return set()
+        with engine.connect() as connection:
+            return {str(name) for (name,) in connection.execute(STUDENTS_WITH_WORK, {"chapter": chapter})}
+    except SQLAlchemyError as error:
+        raise CourseError(f"The gradebook {shown(url)} cannot be read: {words(error)}.") from error
+    finally:
+        engine.dispose()
+
+
 def be_patient(gradebook: Gradebook) -> None:
-    """Let the database wait for other programs: longer than SQLite's five seconds, not for ever as PostgreSQL does."""
-    dialect = gradebook.engine.dialect.name
+    """Let PostgreSQL wait for other programs, yet not for ever; SQLite's URL says how long it waits."""
+    if gradebook.engine.dialect.name == SQLITE:
+        return
 
     @event.listens_for(gradebook.engine, "connect")
     def set_timeout(connection: Any, _: Any) -> None:
-        if dialect == SQLITE:
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-            return
         connection.autocommit = True  # a setting made inside a transaction would end with it
-        connection.execute(f"SET lock_timeout = {BUSY_MILLISECONDS}")
+        connection.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
         connection.autocommit = False
 
     gradebook.db.remove()

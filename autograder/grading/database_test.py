@@ -10,7 +10,7 @@ import pytest
 
 from autograder.build import answered_notebook
 from autograder.errors import CourseError
-from autograder.grading import gradebook
+from autograder.grading import database, gradebook
 from autograder.grading.database import database_url, opened, refuse_foreign, shown
 from autograder.grading.engine import Tally, grade_chapter
 from autograder.grading.events import run_log
@@ -28,8 +28,8 @@ STUDENTS = ("ada", "bea", "cem")
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("sqlite:///book.db", "sqlite:////course/book.db"),
-        ("sqlite:////elsewhere/book.db", "sqlite:////elsewhere/book.db"),
+        ("sqlite:///book.db", "sqlite:////course/book.db?timeout=30"),
+        ("sqlite:////elsewhere/book.db?timeout=3", "sqlite:////elsewhere/book.db?timeout=3"),
         ("postgresql://me:pw@host/name", "postgresql+psycopg://me:pw@host/name?connect_timeout=10"),
         ("postgres://host/name?connect_timeout=3", "postgresql+psycopg://host/name?connect_timeout=3"),
     ],
@@ -79,6 +79,65 @@ def test_a_foreign_database_is_refused_and_left_as_it_is(statements: list[str], 
     with pytest.raises(CourseError, match=words):
         refuse_foreign(f"sqlite:///{path}", "baking")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("statements", "words"),
+    [
+        (["CREATE TABLE recipes (name TEXT)"], "something else than a gradebook"),
+        (
+            [
+                "CREATE TABLE submitted_assignment (id TEXT)",
+                "CREATE TABLE course (id TEXT)",
+                "INSERT INTO course VALUES ('cooking')",
+            ],
+            "the gradebook of cooking",
+        ),
+    ],
+)
+def test_a_run_refuses_a_foreign_database_and_leaves_it_as_it_is(
+    statements: list[str], words: str, tmp_path: Path
+) -> None:
+    course = hand_in(make_tiny_course(tmp_path / "course"))
+    path = tmp_path / "foreign.db"
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    before = path.read_bytes()
+    with pytest.raises(CourseError, match=words):
+        grade_chapter(course, CHAPTER, GradeOptions(database=f"sqlite:///{path}"))
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_does_not_exist_is_told_in_a_sentence(tmp_path: Path) -> None:
+    course = hand_in(make_tiny_course(tmp_path / "course"))
+    url = f"sqlite:///{tmp_path}/nowhere/book.db"
+    with pytest.raises(CourseError, match=r"^The gradebook \S+ cannot be opened: unable to open[^\n]*$"):
+        grade_chapter(course, CHAPTER, GradeOptions(database=url))
+
+
+@pytest.mark.parametrize("lock", ["EXCLUSIVE", "IMMEDIATE"])
+def test_a_database_that_stays_locked_at_the_first_run_is_told_in_a_sentence(
+    lock: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0)
+    course = hand_in(make_tiny_course(tmp_path / "course"))
+    stock = StockCourse(course, CHAPTER, run_log(CHAPTER))
+    with stock.gradebook():
+        pass
+    with closing(sqlite3.connect(course / "gradebook.db")) as other:
+        other.execute(f"BEGIN {lock}")
+        with pytest.raises(CourseError, match=r"^The gradebook \S+ cannot be [^\n]*database is locked[^\n]*$"):
+            grade_chapter(course, CHAPTER)
+
+
+def test_every_connection_to_a_file_waits_while_another_program_writes(tmp_path: Path) -> None:
+    stock = StockCourse(make_tiny_course(tmp_path / "course"), CHAPTER, run_log(CHAPTER))
+    with stock.gradebook() as book, book.engine.connect() as connection:
+        waits = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
+    assert waits == 1000 * database.BUSY_SECONDS
+    assert str(tmp_path / "course" / "gradebook.db") in stock.folder.db_url
 
 
 def hand_in(course: Path) -> Path:

@@ -99,6 +99,7 @@ def grade_there(order: bytes, student: str, data: bytes, files: Mapping[str, byt
     Raises:
         CourseError: This worker cannot grade: another environment, or no sandbox.
     """
+    from autograder.grading.judged import JudgeEndedError
     from autograder.grading.running import Terms
     from autograder.grading.sandbox import SandboxError
     from autograder.grading.step import grade_submission
@@ -111,7 +112,7 @@ def grade_there(order: bytes, student: str, data: bytes, files: Mapping[str, byt
         pool = warm_pool(given.sandbox)
         try:
             graded = grade_submission(data, given.kit, pool, terms, files)
-        except (SandboxError, FileNotFoundError):  # a worker outlives many runs, its warm process perhaps not
+        except (SandboxError, FileNotFoundError, JudgeEndedError):  # a worker outlives a run, its processes perhaps not
             drop_pool(given.sandbox, pool)
             pool = warm_pool(given.sandbox)
             graded = grade_submission(data, given.kit, pool, terms, files)

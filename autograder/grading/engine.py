@@ -13,22 +13,25 @@ from autograder.grading.database import opened
 from autograder.grading.events import words_of_nbgrader
 from autograder.grading.files import forget_graded, source_text, write_graded
 from autograder.grading.gradebook import GradebookWriter, Written
+from autograder.grading.judged import JudgeEndedError
 from autograder.grading.keys import grading_key
+from autograder.grading.limits import open_many_files
+from autograder.grading.noting import with_notes
 from autograder.grading.on_cluster import outcomes_on_cluster
 from autograder.grading.one_run import one_run_at_a_time
 from autograder.grading.options import GradeOptions
 from autograder.grading.outcome import Outcome, explain_failure, read
 from autograder.grading.pool import KernelPool
-from autograder.grading.results import ClassResult, StudentResult, overall_status
+from autograder.grading.results import ClassResult, StudentResult
 from autograder.grading.running import Terms
 from autograder.grading.sandbox import NONE, SandboxError
-from autograder.grading.settling import settled
+from autograder.grading.settling import settle_submission
 from autograder.grading.step import Graded, failed, grade_submission
 from autograder.grading.stock_way import grade_by_stock, warm_kernels_run_here
 from autograder.grading.submissions import HandedIn, Submission, only_student
 from autograder.grading.unchanged import unchanged_cells
 from autograder.grading.workers import Kernels, cores, in_parallel
-from autograder.grading.writing import in_a_sentence, no_room
+from autograder.grading.writing import in_a_sentence, no_means, no_room
 
 SECONDS_OF_A_MINUTE = 60
 
@@ -73,6 +76,7 @@ def grade_chapter(
         CourseError: bad input, no sandbox, or a gradebook that cannot be written; what was graded until then stays.
     """
     course = course.absolute()
+    open_many_files()
     run = ClassRun(course, chapter, options)
     chosen = only_student(run.submissions(), options.student)
     with in_a_sentence(), one_run_at_a_time(course), words_of_nbgrader(run.log, run.results.with_suffix(".log")):
@@ -89,8 +93,9 @@ def planned(course: Path, chapter: str, options: GradeOptions) -> list[tuple[str
     """Return each student that a run would look at, and whether it would grade the submission anew."""
     run = ClassRun(course.absolute(), chapter, options)
     chosen = only_student(run.submissions(), options.student)
-    run.load(source_text(run.course, chapter, run.stock.source))
-    return [(item.student, run.is_due(item)) for item in chosen]
+    run.load(source_text(run.course, chapter, run.stock.source), make_secret=False)
+    known = run.stock.known_students()
+    return [(item.student, item.student not in known or run.is_due(item)) for item in chosen]
 
 
 class ClassRun(ChapterRun):
@@ -127,7 +132,7 @@ class ClassRun(ChapterRun):
             tally.failed += result.status == "failed"
             spent = outcome.graded.seconds | {"write": round(time.monotonic() - began, 4)}
             self.events.write(
-                "graded", student=submission.student, status=result.status, points=result.points, seconds=spent
+                "graded", student=submission.student, status=result.status, points=result.standing, seconds=spent
             )
             progress(tally)
 
@@ -175,21 +180,21 @@ class ClassRun(ChapterRun):
         except CourseError:
             raise
         except Exception as error:
-            if isinstance(error, OSError) and no_room(error):
+            if no_means(error) or no_room(error):
                 raise  # here, which is not the student's fault
             self.log.exception("Grading %s", submission.student)
             graded = failed(self.kit, explain_failure(error))
         return Outcome(handed_in, self.key(handed_in), graded)
 
     def attempt(self, kernels: Kernels, student: str, handed_in: HandedIn) -> Graded:
-        """Grade one submission; once more if its kernel did not start."""
+        """Grade one submission; once more if its kernel did not start, or its keeper or its judge has ended."""
         if handed_in.data is None:
             return failed(self.kit, handed_in.reason)
         terms = Terms(student, self.secret, self.cell_seconds, self.limits)
         again = partial(grade_submission, handed_in.data, self.kit, kernels, terms, handed_in.files)
         try:
             return again()
-        except SandboxError as error:
+        except (SandboxError, JudgeEndedError) as error:
             if kernels.stopped:
                 raise
             self.log.warning("Grading %s: %s; trying again", student, error)
@@ -203,30 +208,31 @@ class ClassRun(ChapterRun):
         graded, handed_in, name = outcome.graded, outcome.handed_in, submission.student
         result = graded.result
         result.repairs = [*handed_in.notes, *result.repairs]
-        if result.status == "failed":
-            self.book.record(name, None, [], timestamp=handed_in.timestamp)
+        told = [*result.repairs, *result.warnings]
+        if result.status == "failed" and not graded.scores:
+            written = self.book.record(name, None, [], timestamp=handed_in.timestamp)
+            self.settle(result, written)
             forget_graded(submission)
             self.ledger.record(name, "", result)
             return result
         unchanged = unchanged_cells(submission.graded, graded.notebook) if graded.notebook else set()
         written = self.book.record(name, graded.scores, graded.unanswered, handed_in.timestamp, unchanged)
         if graded.notebook is not None:
-            write_graded(submission, graded.notebook, handed_in)
+            write_graded(submission, with_notes(graded.notebook, told), handed_in)
         self.settle(result, written)
         self.ledger.record(name, outcome.key, result)
         return result
 
     def settle(self, result: StudentResult, written: Written) -> None:
         """Bring a result up to what the gradebook says, where a person may have graded since."""
-        result.exercises = settled(result.exercises, self.kit.graded, written.scores)
-        result.status = overall_status(result.exercises)
+        settle_submission(result, self.kit.graded, written.scores, written.penalty)
         late = f"Handed in {written.late / SECONDS_OF_A_MINUTE:.0f} minutes late." if written.late > 0 else None
         kept = [warning for warning in result.warnings if not warning.startswith("Handed in ")]
         result.warnings = [*kept, *([late] if late else [])]
 
     def refresh(self, submission: Submission) -> bool:
-        """Bring an unchanged submission's result up to date; False when the gradebook does not know it."""
-        written = self.book.read(submission.student)
+        """Bring an unchanged submission's penalty and result up to date; False when the gradebook does not know it."""
+        written = self.book.renew(submission.student)
         if not written.scores:
             return False
         self.settle(self.ledger.result.students[submission.student], written)
@@ -237,7 +243,7 @@ class ClassRun(ChapterRun):
         due = {}
         for submission in chosen:
             name = submission.student
-            if self.ledger.result.students[name].status == "failed" or not submission.graded.is_file():
+            if not submission.graded.is_file():
                 continue
             shown = repr((self.book.read(name), self.ledger.keys.get(name))).encode()
             page = grading_key(shown)

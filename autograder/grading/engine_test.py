@@ -1,20 +1,25 @@
 """Grading a class: every submission gets its result, whatever the others do."""
 
 import copy
+import errno
 import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 from nbformat import NotebookNode
 
 from autograder.build import answered_notebook, build_all
+from autograder.course_folder import source_path
 from autograder.errors import CourseError
 from autograder.grading import engine
 from autograder.grading.cells import grade_id
 from autograder.grading.engine import grade_chapter, planned
+from autograder.grading.events import run_log
+from autograder.grading.judged import JudgeEndedError
 from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import ClassResult, read_results, results_path
@@ -132,8 +137,6 @@ def test_verdicts_reach_the_results(graded: ClassResult) -> None:
 
 
 def test_the_points_are_those_of_the_gradebook(course: Path, graded: ClassResult) -> None:
-    from autograder.grading.events import run_log
-
     stock = StockCourse(course, CHAPTER, run_log(CHAPTER))
     for student, result in graded.students.items():
         assert sum(score.points for score in stock.scores(student).values()) == result.points
@@ -163,6 +166,18 @@ def test_what_has_not_changed_is_not_graded_again(course: Path, graded: ClassRes
     due = [name for name, again in planned(course, CHAPTER, GradeOptions()) if again]
     assert due == [name for name, result in graded.students.items() if result.status == "failed"]
     assert all(again for _, again in planned(course, CHAPTER, GradeOptions(force=True)))
+
+
+def test_a_plan_makes_nothing_and_asks_the_gradebook_that_is_named(tmp_path: Path, grade: Callable) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    before = sorted(course.rglob("*"))
+    assert planned(course, CHAPTER, GradeOptions()) == [("ada", True)]
+    assert [path for path in sorted(course.rglob("*")) if path not in before] == []
+    grade(course, CHAPTER)
+    assert planned(course, CHAPTER, GradeOptions()) == [("ada", False)]
+    assert planned(course, CHAPTER, GradeOptions(database="sqlite:///other.db")) == [("ada", True)]
+    assert not (course / "other.db").exists()
 
 
 def test_a_resubmission_that_cannot_be_graded_loses_the_old_score(tmp_path: Path, grade: Callable) -> None:
@@ -230,8 +245,6 @@ def test_an_unforeseen_error_is_one_submissions_result(
 
 
 def test_a_persons_points_and_comment_survive_and_reach_the_results(tmp_path: Path, grade: Callable) -> None:
-    from autograder.grading.events import run_log
-
     course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
     hand_in(course, "ada", RIGHT | WRITTEN)
     assert grade(course, CHAPTER).students["ada"].status == "needs_manual"
@@ -291,6 +304,88 @@ def test_ctrl_c_keeps_what_was_graded(tmp_path: Path, grade: Callable, warm_pool
     assert len(read_results(course, CHAPTER).students) == 1
     assert sum(due for _, due in planned(course, CHAPTER, GradeOptions())) == 2
     assert len(grade(course, CHAPTER).students) == 3
+
+
+class OtherError(Exception):
+    """An error with a number that is no OSError, as other libraries have them."""
+
+    def __init__(self, number: int):
+        """Note the number."""
+        self.errno = number
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "planted"), OtherError(errno.ENFILE)])
+def test_a_system_without_means_ends_the_run_in_a_sentence_and_costs_nobody_anything(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable
+) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    first = grade(course, CHAPTER)
+
+    def planted(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch, pytest.raises(CourseError, match="This system has nothing left to give"):
+        patch.setattr(engine, "grade_submission", planted)
+        grade(course, CHAPTER, GradeOptions(force=True))
+    assert read_results(course, CHAPTER) == first
+    assert (course / "feedback" / "ada" / CHAPTER).exists()
+
+
+def test_a_judge_that_ends_is_asked_anew_and_a_second_time_is_no_lasting_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable
+) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    real, calls, deaths = engine.grade_submission, [], 1
+
+    def planted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) <= deaths:
+            raise JudgeEndedError("the process that judges ended before its verdict")
+        return real(*arguments)
+
+    monkeypatch.setattr(engine, "grade_submission", planted)
+    assert grade(course, CHAPTER).students["ada"].status == "graded"
+    calls, deaths = [], 2
+    ada = grade(course, CHAPTER, GradeOptions(force=True)).students["ada"]
+    assert "the process that judges ended" in ada.warnings[0]
+    assert planned(course, CHAPTER, GradeOptions()) == [("ada", True)]
+
+
+def test_a_notebook_that_ends_its_process_at_once_has_no_points_for_a_reason_and_is_not_graded_again(
+    tmp_path: Path, grade: Callable
+) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    source = source_path(course, CHAPTER)
+    source.write_text(source.read_text().split('# %% [markdown] exercise="why"')[0])
+    hand_in(course, "ada", RIGHT | {"double": "import os; os._exit(1)"})
+    ada = grade(course, CHAPTER).students["ada"]
+    assert (ada.status, ada.points) == ("failed", 0)
+    assert "ended" in str(ada.exercises["triple"].message)
+    with StockCourse(course, CHAPTER, run_log(CHAPTER)).gradebook() as book:
+        assert book.find_grade("triple-test", CHAPTER, CHAPTER, "ada").auto_score == 0
+    assert (course / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html").is_file()
+    assert planned(course, CHAPTER, GradeOptions()) == [("ada", False)]
+
+
+@pytest.mark.parametrize("limit", ["-1", "None"])
+def test_a_configuration_without_a_limit_for_cells_grades(limit: str, tmp_path: Path, grade: Callable) -> None:
+    course = make_tiny_course(tmp_path / "course")
+    with (course / "nbgrader_config.py").open("a") as config:
+        config.write(f"c.Execute.timeout = {limit}\n")
+    hand_in(course, "ada", RIGHT)
+    assert points(grade(course, CHAPTER), "ada")["double"] > 0
+
+
+def test_a_damaged_earlier_notebook_hinders_nobody(tmp_path: Path, grade: Callable) -> None:
+    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
+    hand_in(course, "ada", RIGHT)
+    first = points(grade(course, CHAPTER), "ada")
+    graded = course / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
+    graded.chmod(0o644)
+    graded.write_text("{")
+    assert points(grade(course, CHAPTER, GradeOptions(force=True)), "ada") == first
 
 
 def test_without_warm_kernels_grading_refuses_unless_told_otherwise(

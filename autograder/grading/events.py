@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.writing import append
+from autograder.grading.writing import append, lines_of
 
 
 class JsonLog:
@@ -30,7 +30,7 @@ def last_event(path: Path, event: str) -> dict[str, Any]:
     if not path.is_file():
         return {}
     found: dict[str, Any] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in lines_of(path):
         try:
             entry = json.loads(line)
         except ValueError:

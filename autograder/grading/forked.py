@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -15,8 +16,12 @@ from typing import Any
 from autograder.grading.sandbox import SandboxError
 
 MESSAGE_BYTES = 100_000
+MILLISECONDS = 1000.0  # of a second
 SECONDS_TO_START = 60.0
 SECONDS_TO_END = 10.0
+CLOSED = "closed"
+UNSAID = {"reason": CLOSED}  # an end of the connection before any word of how the process ended
+LOST = "The process that watches over a notebook has ended before the notebook; start the run again."
 
 
 @dataclass(frozen=True)
@@ -58,25 +63,42 @@ class ForkedProcess:
             raise
 
     def _next_message(self, deadline: float) -> dict[str, Any]:
-        if not select.select([self.connection], [], [], max(deadline - time.monotonic(), 0))[0]:
+        """Return what the keeper says next; an `error` when it says nothing in time.
+
+        Raises:
+            SandboxError: The keeper has ended without a word, or because the zygote has.
+        """
+        if not readable(self.connection, deadline - time.monotonic()):
             return {"error": "it was not ready in time"}
         try:
             data, descriptors, _, _ = socket.recv_fds(self.connection, MESSAGE_BYTES, 1)
         except ConnectionError:
             data, descriptors = b"", []
-        message = json.loads(data) if data else {"ended": -signal.SIGKILL, "reason": ""}
+        message: dict[str, Any] = json.loads(data) if data else UNSAID
+        if message.get("reason") == CLOSED:  # the grader alone closes, and does not listen then
+            raise SandboxError(LOST)
         if "pid" in message:
+            if not descriptors:  # the system has dropped it
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             self.pid, self.handle = message["pid"], descriptors[0]
         if "ended" in message:
             self.end = End(message["ended"], message["reason"])
         return message
 
     def poll(self) -> End | None:
-        """Return how it ended, or None while it lives."""
+        """Return how it ended, or None while it lives.
+
+        Raises:
+            SandboxError: Nobody knows any more, which is not its fault.
+        """
         return self.wait(0)
 
     def wait(self, seconds: float = SECONDS_TO_END) -> End | None:
-        """Wait for its end."""
+        """Wait for its end.
+
+        Raises:
+            SandboxError: Nobody knows any more, which is not its fault.
+        """
         deadline = time.monotonic() + seconds
         while self.end is None and "error" not in self._next_message(deadline):
             continue
@@ -96,9 +118,17 @@ class ForkedProcess:
         """
         self.send_signal(signal.SIGKILL)
         if seconds:
-            self.wait(seconds)
+            with contextlib.suppress(SandboxError):
+                self.wait(seconds)
         self.connection.close()
         if self.handle >= 0:
             os.close(self.handle)
             self.handle = -1
-        self.end = self.end or End(-signal.SIGKILL, "closed")
+        self.end = self.end or End(-signal.SIGKILL, CLOSED)
+
+
+def readable(link: socket.socket | int, seconds: float) -> bool:
+    """Wait until there is something to read; `select` could not, where many files are open."""
+    poll = select.poll()
+    poll.register(link, select.POLLIN)
+    return bool(poll.poll(max(seconds, 0) * MILLISECONDS))

@@ -44,11 +44,13 @@ class Written:
         scores: The points that stand, by grade_id: a person's where there are any.
         late: Seconds after the due date.
         comments: The comments that stand, by grade_id.
+        penalty: The points taken off for being late.
     """
 
     scores: dict[str, Score]
     late: float = 0.0
     comments: dict[str, str] = field(default_factory=dict)
+    penalty: float = 0.0
 
 
 class GradebookWriter:
@@ -115,6 +117,19 @@ class GradebookWriter:
             submission = self._find(student)
             notebook = None if submission is None else self._notebook_of(submission)
             return Written({}) if notebook is None else self._read(submission, notebook)
+
+        return self._transaction(work)
+
+    def renew(self, student: str) -> Written:
+        """Take off what being late costs now, for due date, policy and a person's points may have changed; read all."""
+
+        def work() -> Written:
+            submission = self._find(student)
+            notebook = None if submission is None else self._notebook_of(submission)
+            if notebook is None:
+                return Written({})
+            self._write_penalty(student, submission, notebook)
+            return self._read(submission, notebook)
 
         return self._transaction(work)
 
@@ -222,16 +237,15 @@ class GradebookWriter:
             row.auto_comment = "No response." if name in unanswered else None
 
     def _write_penalty(self, student: str, submission: Any, notebook: Any) -> None:
-        """Let the course's late penalty decide, as nbgrader does; by default there is none."""
-        notebook.late_submission_penalty = None
-        late = submission.total_seconds_late
-        if late <= 0:
-            return
-        score = sum(row.points for row in self._read(submission, notebook).scores.values())
-        plugin: Any = self.penalties.plugin_inst
-        penalty = plugin.late_submission_penalty(student, score, late)
-        if penalty is not None:
-            notebook.late_submission_penalty = min(max(penalty, 0), score)
+        """Let the course's late penalty decide, as nbgrader does; what is so already is not written."""
+        penalty, late = None, submission.total_seconds_late
+        if late > 0:
+            score = sum(row.points for row in self._read(submission, notebook).scores.values())
+            plugin: Any = self.penalties.plugin_inst
+            penalty = plugin.late_submission_penalty(student, score, late)
+            penalty = None if penalty is None else min(max(penalty, 0), score)
+        if notebook.late_submission_penalty != penalty:
+            notebook.late_submission_penalty = penalty
 
     def _note(self, lines: list[str]) -> None:
         """Append the changes to their file before they are committed: a line too many, never one too few."""
@@ -246,7 +260,8 @@ class GradebookWriter:
         scores = {name: Score(points_of(row), bool(row.needs_manual_grade)) for name, row in grades}
         comments = self._rows(Comment, submitted, [*notebook.solution_cells, *notebook.task_cells])
         said = {name: row.manual_comment or row.auto_comment or "" for name, row in comments}
-        return Written(scores, float(submission.total_seconds_late), said)
+        penalty: Any = submitted.late_submission_penalty
+        return Written(scores, float(submission.total_seconds_late), said, float(penalty or 0.0))
 
 
 def points_of(row: Any) -> float:

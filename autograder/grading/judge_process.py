@@ -6,9 +6,9 @@ import json
 import socket
 from typing import TYPE_CHECKING, Any
 
-from autograder.grading.judged import REQUEST_BYTES, Judged
+from autograder.grading.judged import REQUEST_BYTES, Judged, JudgeEndedError
 from autograder.grading.limits import Limits
-from autograder.grading.sandbox import Room
+from autograder.grading.sandbox import Room, SandboxError
 from autograder.verdict import Heard, Verdict
 
 if TYPE_CHECKING:
@@ -24,23 +24,31 @@ class JudgeProcess:
     def __init__(self, pool: KernelPool, room: Room):
         """Start it."""
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.process = pool.fork("judge", room, AS_LONG_AS_THE_RUN, (theirs.fileno(),))
-        theirs.close()
-        self.process.wait_ready()
+        try:
+            with theirs:
+                self.process = pool.fork("judge", room, AS_LONG_AS_THE_RUN, (theirs.fileno(),))
+            self.process.wait_ready()
+        except BaseException:
+            self.channel.close()
+            raise
 
     @property
     def alive(self) -> bool:
         """Tell whether it can be asked."""
-        return self.channel.fileno() >= 0 and self.process.poll() is None
+        try:
+            return self.channel.fileno() >= 0 and self.process.poll() is None
+        except SandboxError:
+            return False
 
     def ask(self, link: socket.socket, **request: Any) -> None:
         """Ask for one verdict; the answer can be read from `channel`."""
         socket.send_fds(self.channel, [json.dumps(request).encode()], [link.fileno()])
 
-    def answer(self) -> Judged | None:
-        """Read the verdict; None when the judge has ended.
+    def answer(self) -> Judged:
+        """Read the verdict.
 
         Raises:
+            JudgeEndedError: There is none and never will be.
             LookupError: There is no such exercise.
         """
         try:
@@ -49,7 +57,7 @@ class JudgeProcess:
             data = b""
         if not data:
             self.close()
-            return None
+            raise JudgeEndedError("the process that judges ended before its verdict")
         reply = json.loads(data)
         if "error" in reply:
             raise LookupError(reply["error"])

@@ -10,6 +10,10 @@ REQUEST_BYTES = 100_000
 SERVE = "from autograder.grading.remote import serve_inherited; serve_inherited(globals())"  # in the student's process
 
 
+class JudgeEndedError(Exception):
+    """A judge has ended before its verdict, which says nothing of the work that it judged."""
+
+
 @dataclass
 class Judged:
     """A verdict, with what the solution printed and warned of on the way.

@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import time
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ TICK_MS = 100
 TICKS_PER_DISK_LOOK = 5
 FRESH_KERNEL_MB = 256  # what a kernel occupies before it has done anything, with room to spare
 PAGE = os.sysconf("SC_PAGE_SIZE")
+BLOCK = 512  # bytes, the unit of st_blocks
 SWEEPS = 50  # a fork bomb is killed faster than it grows, yet not for ever
 
 
@@ -78,7 +80,8 @@ def _over(pid: int, room: Room, limits: Limits, look_at_disk: bool) -> str:
         return "memory"
     if look_at_disk:
         folders = [room.folder, *([room.work] if room.work else [])]
-        if any(_too_much(folder, limits) for folder in folders):
+        nameless = _nameless(processes)
+        if any(_too_much(folder, limits, nameless) for folder in folders):
             return "disk"
     return ""
 
@@ -141,9 +144,28 @@ def _proportional(pid: int) -> int:
     return _resident(pid)
 
 
-def _too_much(folder: str, limits: Limits) -> bool:
-    """Tell whether a folder holds too many bytes or too many files; links are not followed."""
-    left, count, waiting = limits.disk_mb * MEGABYTE, limits.files, [folder]
+def _nameless(processes: list[int]) -> int:
+    """Return the bytes of the files that are deleted but still open, each counted once."""
+    found: dict[tuple[int, int], int] = {}
+    for pid in processes:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
+            for entry in descriptors:
+                with contextlib.suppress(OSError):
+                    held = os.stat(entry.path)
+                    if stat.S_ISREG(held.st_mode) and held.st_nlink == 0:
+                        found[held.st_dev, held.st_ino] = held.st_blocks * BLOCK
+    return sum(found.values())
+
+
+def _too_much(folder: str, limits: Limits, nameless: int) -> bool:
+    """Tell whether a folder holds too many bytes, or too many files; links are not followed.
+
+    Args:
+        folder: The folder.
+        limits: How much is allowed.
+        nameless: Bytes that count beside what is found in the folder.
+    """
+    left, count, waiting = limits.disk_mb * MEGABYTE - nameless, limits.files, [folder]
     while waiting:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
             for entry in entries:
@@ -152,7 +174,7 @@ def _too_much(folder: str, limits: Limits) -> bool:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     else:
-                        left -= entry.stat(follow_symlinks=False).st_blocks * 512
+                        left -= entry.stat(follow_symlinks=False).st_blocks * BLOCK
                 if left < 0 or count < 0:
                     return True
-    return False
+    return left < 0

@@ -21,17 +21,22 @@ import pytest
 
 from autograder.build import answered_notebook
 from autograder.course_folder import source_path
+from autograder.errors import CourseError
 from autograder.grading import chapter_run
 from autograder.grading.engine import grade_chapter
+from autograder.grading.forked import readable
 from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import read_results
+from autograder.grading.session import Execution, KernelSession
 from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 STUDENTS = ("ada", "bea", "cem", "dov")
 SEED = 5
 RANDOM_KILLS = 12
+CELLS_BEFORE_THE_KILL = 3
+PATIENCE = 60.0
 QUERY = (
     "SELECT s.student_id, s.timestamp, b.name, g.auto_score, g.manual_score, g.needs_manual_grade FROM grade g "
     "JOIN base_cell b ON b.id = g.cell_id JOIN submitted_notebook n ON n.id = g.notebook_id "
@@ -41,6 +46,7 @@ GRADER = """
 import os, signal, sys
 from pathlib import Path
 from autograder.grading import chapter_run, engine, ledger, files, gradebook
+from autograder.grading.forked import readable
 from autograder.grading.options import GradeOptions
 where, count = sys.argv[2], int(sys.argv[3])
 
@@ -77,8 +83,8 @@ engine.grade_chapter(Path(sys.argv[1]), "01_tiny", GradeOptions(seed=5, workers=
 KILLERS = """
 import itertools, json, os, signal, sys, traceback
 from pathlib import Path
-import zmq
 from autograder.grading import chapter_run, engine
+from autograder.grading.forked import readable
 from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
 
@@ -106,7 +112,6 @@ with KernelPool() as pool:
         course, moment = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            old, pool.context = pool.context, zmq.Context()
             pool._numbers = itertools.count(1000 * number)
             code = 1
             try:
@@ -251,5 +256,28 @@ def test_a_journal_that_was_cut_short_is_read_up_to_there(
         json.dumps({"student": "cem", "key": "old", "result": asdict(read_results(copy, CHAPTER).students["ada"])})
         + '\n{"student": "ada", "ke'
     )
+    grade_chapter(copy, CHAPTER, GradeOptions(seed=SEED), pool=warm_pool)
+    assert state(copy) == undisturbed
+
+
+def test_a_zygote_that_is_killed_is_nobodys_fault_and_the_next_run_completes_it(
+    course: Path, undisturbed: dict, tmp_path: Path, warm_pool: KernelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "course"
+    shutil.copytree(course, copy)
+    real, run = KernelSession.execute, []
+
+    def execute(kernel: KernelSession, *arguments: Any) -> Execution:
+        run.append(arguments)
+        if len(run) == CELLS_BEFORE_THE_KILL:
+            os.kill(kernel.pool._running().pid, signal.SIGKILL)
+            assert readable(kernel.process.connection, PATIENCE)  # its keeper has followed it
+        return real(kernel, *arguments)
+
+    with KernelPool(warm_pool.kind) as doomed, monkeypatch.context() as patch:
+        patch.setattr(KernelSession, "execute", execute)
+        with pytest.raises(CourseError, match="start the run again"):
+            grade_chapter(copy, CHAPTER, GradeOptions(seed=SEED, workers=1), pool=doomed)
+    assert len(run) >= CELLS_BEFORE_THE_KILL
     grade_chapter(copy, CHAPTER, GradeOptions(seed=SEED), pool=warm_pool)
     assert state(copy) == undisturbed

@@ -20,7 +20,7 @@ from autograder.grading.results import (
     student_from,
     write_results,
 )
-from autograder.grading.writing import append, put
+from autograder.grading.writing import append, lines_of, put
 
 SECONDS_BETWEEN_FILES = 5.0
 
@@ -50,7 +50,7 @@ class Ledger:
         """Take over the journal of a run that did not come to its end; a line cut short is not there."""
         if not self.journal_path.is_file():
             return
-        for line in self.journal_path.read_text(encoding="utf-8").splitlines():
+        for line in lines_of(self.journal_path):
             try:
                 entry = json.loads(line)
                 self.result.students[entry["student"]] = student_from(entry["result"])

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+from autograder.grading.events import JsonLog, last_event
 from autograder.grading.ledger import SECONDS_BETWEEN_FILES, Ledger
 from autograder.grading.results import StudentResult, read_results
+from autograder.reports.class_report import json_lines
 
 CHAPTER = "01_tiny"
 
@@ -31,6 +33,21 @@ def test_a_line_that_was_cut_short_is_not_there(tmp_path: Path) -> None:
     with ledger.journal_path.open("a") as file:
         file.write('{"student": "bea", "key": "k", "resu')
     assert list(Ledger(tmp_path, CHAPTER).result.students) == ["ada"]
+
+
+def test_a_line_that_was_cut_inside_a_letter_is_not_there(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path, CHAPTER, still)
+    ledger.record("ada", "key", StudentResult("graded", ["A line\u2028separator is no end of line."]))
+    with ledger.journal_path.open("ab") as file:
+        file.write('{"student": "bé'.encode()[:-1])
+    assert list(Ledger(tmp_path, CHAPTER).result.students) == ["ada"]
+    log = JsonLog(tmp_path / "log.jsonl")
+    log.write("start", words="a line\u2028separator")
+    log.write("sandbox", kind="none")
+    with log.path.open("ab") as file:
+        file.write('{"event": "é'.encode()[:-1])
+    assert last_event(log.path, "sandbox")["kind"] == "none"
+    assert [line["event"] for line in json_lines(log.path)] == ["start", "sandbox"]
 
 
 def test_students_whose_submission_is_gone_are_forgotten(tmp_path: Path) -> None:

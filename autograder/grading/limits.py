@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MEGABYTE = 2**20
+MANY_FILES = 65_536  # for more workers than any machine has cores
 NAMESPACED_PROCESS_COUNT = (5, 14)  # from this Linux on, a user namespace counts its own processes
 
 
@@ -18,7 +19,8 @@ class Limits:
         memory_mb: Memory beyond what a fresh kernel has; each process alone, and all of them together.
         processes: Processes and threads at a time; a fresh kernel has about a dozen threads.
         file_mb: The largest file that may be written.
-        disk_mb: All files together, in the working folder and in each private folder.
+        disk_mb: All files together, in the working folder and in each private folder; what is deleted but still
+            open counts too.
         files: How many files and folders may be made.
         open_files: File descriptors of one process.
         cpu_seconds: Processor time of one process.
@@ -51,6 +53,18 @@ def kernel_version() -> tuple[int, int]:
     """Return the version of Linux that runs."""
     major, minor = os.uname().release.split(".")[:2]
     return int(major), int("".join(filter(str.isdigit, minor.split("-")[0])))
+
+
+def open_many_files() -> None:
+    """Let this process open as many files as it may: each notebook under way takes about a dozen."""
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def apply_limits(limits: Limits, own_user_namespace: bool) -> None:

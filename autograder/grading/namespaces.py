@@ -23,6 +23,7 @@ SHARED_FILES = (
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/alternatives", "/etc/mime.types"),
     "/sys/devices/system/cpu",
 )
+HIDDEN = ("/usr/local/share/nbgrader",)  # nbgrader's default exchange, where everybody's work passes through
 WRITTEN_FILES = {
     "/etc/passwd": f"student:x:{INSIDE_ID}:{INSIDE_ID}::{HOME}:/bin/sh\n",
     "/etc/group": f"student:x:{INSIDE_ID}:\n",
@@ -87,9 +88,28 @@ def new_world(places: list[Place], limits: Limits) -> None:
             _bind(place, source)
     for name, source in devices.items():
         _bind(Place(f"/dev/{name}", f"/dev/{name}", writable=True), source)
+    for path in hidden_folders():
+        linux.mount("hidden", NEW_ROOT + path, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=4k")
     _own_processes()
     linux.make_read_only(NEW_ROOT, recursive=False)
     linux.change_root(NEW_ROOT)
+
+
+def hidden_folders() -> list[str]:
+    """Return the folders below /usr that a notebook is not to see, without links, where they exist."""
+    found = (os.path.realpath(path) for path in HIDDEN)
+    return [path for path in found if os.path.isdir(path) and path.startswith("/usr/")]
+
+
+def parts_without(folder: str, hidden: list[str]) -> list[str]:
+    """Return the folder, or the largest parts of it that leave out the hidden folders; links are no parts."""
+    if folder in hidden:
+        return []
+    if not any(path.startswith(f"{folder}/") for path in hidden):
+        return [folder]
+    with os.scandir(folder) as entries:
+        children = sorted(entry.path for entry in entries if not entry.is_symlink())
+    return [part for child in children for part in parts_without(child, hidden)]
 
 
 def _open(path: str) -> int | None:

@@ -6,6 +6,7 @@ from autograder.grading.kit import ChapterKit
 from autograder.grading.step import Graded
 from autograder.grading.submissions import HandedIn, Submission, read_submission
 from autograder.grading.verdicts import quote
+from autograder.grading.writing import no_means
 
 
 @dataclass
@@ -18,10 +19,16 @@ class Outcome:
 
 
 def read(submission: Submission, kit: ChapterKit) -> HandedIn:
-    """Read a submission; that it cannot be read is this submission's result."""
+    """Read a submission; that it cannot be read is this submission's result.
+
+    Raises:
+        OSError: It is this system that has no memory or open files left.
+    """
     try:
         return read_submission(submission, kit.marked)
     except OSError as error:
+        if no_means(error):
+            raise  # here, which is not the student's fault
         return HandedIn(reason=explain_failure(error))
 
 

@@ -10,12 +10,9 @@ import shutil
 import socket
 import tempfile
 import threading
-import weakref
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
-
-import zmq
 
 from autograder.grading.forked import ForkedProcess
 from autograder.grading.judge_process import JudgeProcess
@@ -73,10 +70,8 @@ class KernelPool:
         self.choice, self.warm = choice, warm
         self.kind = NONE
         self.reports: list[Report] = []
-        self.context = zmq.Context()
         self._numbers = itertools.count(1)
-        self._local = threading.local()
-        self._judges: weakref.WeakSet[JudgeProcess] = weakref.WeakSet()
+        self._judges: dict[threading.Thread, JudgeProcess] = {}
         self._process = process
         self._started = False
 
@@ -218,22 +213,22 @@ class KernelPool:
 
     def judge(self) -> JudgeProcess:
         """Give this thread's judge, a process that never runs a student's code; a new one if the last has ended."""
-        judge = getattr(self._local, "judge", None)
+        own = threading.current_thread()
+        judge = self._judges.get(own)
         if judge is None or not judge.alive:
-            if judge is not None:
-                judge.close()
-            judge = self._local.judge = JudgeProcess(self, Room(self.kind, self.new_folder()))
-            self._judges.add(judge)
+            for thread in list(self._judges):
+                if thread is own or not thread.is_alive():
+                    self._judges.pop(thread).close()
+            judge = self._judges[own] = JudgeProcess(self, Room(self.kind, self.new_folder()))
         return judge
 
     def close(self) -> None:
         """End the zygote and with it every process of the pool."""
-        for judge in list(self._judges):
-            judge.close()
+        while self._judges:
+            self._judges.popitem()[1].close()
         if self._process is not None:
             self._process.close()
             self._process = None
-        self.context.destroy(linger=0)
 
     def _running(self) -> WarmProcess:
         if self._process is None:

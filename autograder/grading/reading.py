@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+import threading
 from typing import Any
 
 import nbformat
@@ -13,7 +15,15 @@ NEWEST_MINOR = 5
 FORMAT_WITH_CELLS = 4
 CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MOST_PIECES = 4_000_000  # texts, lists, objects and commas; Python needs up to a hundred bytes for each
+MOST_CELLS = 5_000
+MOST_ATTACHMENTS = 100  # of one cell
+MOST_OLD_OBJECTS = 100_000  # of a notebook in an old format, beside outputs; conversion copies each several times
+PIECE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{,]', re.DOTALL)
 FALLBACK_ENCODING = "cp1252"  # what an editor on Windows saves where it is not asked for UTF-8
+
+
+_one_at_a_time = threading.Lock()  # what a file becomes in memory is many times as large as the file
 
 
 class UnreadableError(ValueError):
@@ -30,14 +40,23 @@ def read_notebook(data: bytes, name: str) -> tuple[NotebookNode, list[str]]:
     Raises:
         UnreadableError: It is no notebook.
     """
+    with _one_at_a_time:
+        return _read(data, name)
+
+
+def _read(data: bytes, name: str) -> tuple[NotebookNode, list[str]]:
     content, repairs = parse(data, name)
     try:
         if content.get("nbformat", FORMAT_WITH_CELLS) < FORMAT_WITH_CELLS:
-            content = upgraded(content)
+            content = upgraded(content, name)
             repairs.append("The notebook was in an old format; it was converted.")
         cells = content["cells"]
         if not isinstance(cells, list):
             raise TypeError("its cells are no list")
+        if len(cells) > MOST_CELLS:
+            raise UnreadableError(f"{name} is not read: it has {len(cells):,} cells; at most {MOST_CELLS:,} are read.")
+    except UnreadableError:
+        raise
     except RecursionError:
         raise UnreadableError(f"{name} is no notebook: it is nested too deeply.") from None
     except Exception as error:
@@ -54,9 +73,11 @@ def parse(data: bytes, name: str) -> tuple[dict[str, Any], list[str]]:
     """Return the file's JSON object, and what was wrong with its encoding.
 
     Raises:
-        UnreadableError: It is no JSON object.
+        UnreadableError: It is no JSON object, or one of too many pieces.
     """
     repairs: list[str] = []
+    if has_too_many_pieces(data):
+        raise UnreadableError(f"{name} is not read: it is made of more than {MOST_PIECES:,} pieces of data.")
     try:
         try:
             content = json.loads(data)  # tells UTF-8, UTF-16 and UTF-32 apart by itself
@@ -70,12 +91,27 @@ def parse(data: bytes, name: str) -> tuple[dict[str, Any], list[str]]:
     return content, repairs
 
 
-def upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a notebook of an old format in today's; outputs go, since grading makes its own."""
+def has_too_many_pieces(data: bytes) -> bool:
+    """Tell whether JSON would fill the memory, before it is parsed: a file of nothing but `[],` grows thirtyfold."""
+    if sum(map(data.count, (b"[", b"{", b","))) <= MOST_PIECES:
+        return False
+    if json.detect_encoding(data) not in ("utf-8", "utf-8-sig"):
+        return True  # where its texts begin and end is not seen byte by byte
+    return next(itertools.islice(PIECE.finditer(data), MOST_PIECES, None), None) is not None
+
+
+def upgraded(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a notebook of an old format in today's; outputs go, since grading makes its own.
+
+    Raises:
+        UnreadableError: It is too large to be converted.
+    """
     for sheet in content.get("worksheets", []):
         for cell in sheet.get("cells", []):
             if "outputs" in cell:
                 cell["outputs"] = []
+    if json.dumps(content).count("{") > MOST_OLD_OBJECTS:
+        raise UnreadableError(f"{name} is not read: it is in an old format, and too large to be converted.")
     return nbformat.convert(nbformat.from_dict(content), FORMAT_WITH_CELLS)  # pyright: ignore[reportReturnType]
 
 
@@ -110,8 +146,8 @@ def clean_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def all_text(attachments: dict[Any, Any]) -> bool:
-    """Return whether attachments have the form that a notebook may hold."""
-    return all(
+    """Return whether attachments have the form that a notebook may hold, and are not too many."""
+    return len(attachments) <= MOST_ATTACHMENTS and all(
         isinstance(bundle, dict) and all(isinstance(text, str) for text in bundle.values())
         for bundle in attachments.values()
     )

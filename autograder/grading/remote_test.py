@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +300,16 @@ def test_a_judge_that_dies_is_replaced(warm_pool: KernelPool, tmp_path: Path) ->
     with warm_pool.kernel(tmp_path) as kernel:
         kernel.execute(SOLUTION)
         assert kernel.verdict(EXERCISE, hidden=True, seed=SEED).verdict.passed
+
+
+def test_a_judge_is_closed_after_its_thread_and_with_the_pool(warm_pool: KernelPool) -> None:
+    with KernelPool(warm_pool.kind, warm=False) as pool:
+        with ThreadPoolExecutor(1) as executor:
+            first = executor.submit(pool.judge).result()
+        assert first.alive
+        second = pool.judge()
+        assert not first.alive
+        assert second is pool.judge()
+        assert second.alive
+    assert not second.alive
+    assert {first.channel.fileno(), second.channel.fileno(), first.process.handle, second.process.handle} == {-1}

@@ -31,17 +31,29 @@ class ExerciseResult:
 
 @dataclass
 class StudentResult:
-    """One submission: what was mended in it, what is worth knowing, and its exercises by name."""
+    """One submission: what was mended in it, what is worth knowing, its exercises by name, and the late penalty."""
 
     status: Status
     repairs: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     exercises: dict[str, ExerciseResult] = field(default_factory=dict)
+    penalty: float = 0.0
 
     @property
     def points(self) -> float:
         """Return the points of all exercises together."""
         return sum(exercise.points for exercise in self.exercises.values())
+
+    @property
+    def standing(self) -> float:
+        """Return the points that count: those of all exercises, less what handing in late takes off."""
+        return max(0.0, self.points - self.penalty)
+
+    @property
+    def noticed(self) -> list[str]:
+        """Return the warnings, and what handing in late takes off."""
+        late = f"{self.penalty:g} of {self.points:g} points are taken off for handing in late."
+        return [*self.warnings, late] if self.penalty else self.warnings
 
     @property
     def maximum(self) -> float:
@@ -104,4 +116,5 @@ def read_results(course: Path, chapter: str) -> ClassResult:
 def student_from(entry: dict) -> StudentResult:
     """Return the submission that a JSON object describes."""
     exercises = {name: ExerciseResult(**exercise) for name, exercise in entry["exercises"].items()}
-    return StudentResult(entry["status"], entry["repairs"], entry["warnings"], exercises)
+    penalty = float(entry.get("penalty", 0.0))  # which an older file does not have
+    return StudentResult(entry["status"], entry["repairs"], entry["warnings"], exercises, penalty)

@@ -29,13 +29,31 @@ def class_of_one() -> ClassResult:
 def test_the_file_has_exactly_the_agreed_keys(tmp_path: Path) -> None:
     content = json.loads(write_results(tmp_path, class_of_one()).read_text(encoding="utf-8"))
     assert content.keys() == {"chapter", "students"}
-    assert content["students"]["ada"].keys() == {"status", "repairs", "warnings", "exercises"}
+    assert content["students"]["ada"].keys() == {"status", "repairs", "warnings", "exercises", "penalty"}
     assert content["students"]["ada"]["exercises"]["double"].keys() == SHAPE
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     write_results(tmp_path, class_of_one())
     assert read_results(tmp_path, "01_tiny") == class_of_one()
+
+
+def test_a_file_from_before_there_was_a_penalty_is_read(tmp_path: Path) -> None:
+    path = write_results(tmp_path, class_of_one())
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["students"]["ada"]["penalty"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert read_results(tmp_path, "01_tiny") == class_of_one()
+
+
+def test_a_penalty_is_taken_off_and_said_and_no_points_are_below_zero() -> None:
+    student = class_of_one().students["ada"]
+    assert (student.standing, student.noticed) == (1, [])
+    student.penalty = 0.25
+    assert student.standing == 0.75
+    assert student.noticed == ["0.25 of 1 points are taken off for handing in late."]
+    student.penalty = 4
+    assert student.standing == 0
 
 
 def test_no_file_is_an_empty_class(tmp_path: Path) -> None:

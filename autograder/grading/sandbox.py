@@ -123,7 +123,8 @@ def enter(room: Room, limits: Limits) -> None:
     linux.drop_capabilities()
     linux.no_new_privileges()
     if room.kind == LANDLOCK:
-        system = ("/usr", "/bin", "/lib", "/lib64", "/sbin", *namespaces.SHARED_FILES)
+        usr = namespaces.parts_without("/usr", namespaces.hidden_folders())
+        system = (*usr, "/bin", "/lib", "/lib64", "/sbin", *namespaces.SHARED_FILES)
         writable = [room.folder, *([room.work] if room.work else [])]
         landlock.restrict([*system, *(place.source for place in places)], writable)
 

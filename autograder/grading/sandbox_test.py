@@ -7,12 +7,13 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from autograder.grading import sandbox
+from autograder.grading import namespaces, sandbox
 from autograder.grading.pool import KernelPool, Limits, probe
 from autograder.grading.sandbox import LANDLOCK, NAMESPACES, NOT_STOPPED, Room, SandboxError
 
@@ -28,6 +29,10 @@ def call(number, *args):
 def connect(path):
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(path)
+
+def send(path):
+    ours, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    ours.sendto(b"x", path)
 
 def spy_on(pid):
     return P(f"/proc/{{pid}}/environ").read_bytes()
@@ -67,6 +72,10 @@ attempts = {{
     "spy on the grader": lambda: spy_on({grader}),
     "gain rights by a set-uid program": lambda: subprocess.run(["/usr/bin/su", "-c", "true"], check=True,
         stdin=subprocess.DEVNULL, capture_output=True),
+    "make a file in memory": lambda: os.memfd_create("x"),
+    "make shared memory": lambda: call({shmget}, 0, 4096, 0o1600),
+    "hide its files from its keeper": lambda: call({prctl}, 4, 0, 0, 0, 0),
+    "send a datagram to a service": lambda: send({datagrams!r}),
     "take a terminal": lambda: os.open("/dev/tty", os.O_RDWR),
 }}
 found = {{}}
@@ -91,8 +100,26 @@ print(json.dumps([found, facts]))
 """
 NAMES = [line.split('"')[1] for line in ATTEMPTS.splitlines() if line.startswith('    "') and '": lambda' in line]
 NUMBERS = {
-    "x86_64": {"unshare": 272, "clone": 56, "mount": 165, "ptrace": 101, "keyctl": 250, "bpf": 321},
-    "aarch64": {"unshare": 97, "clone": 220, "mount": 40, "ptrace": 117, "keyctl": 219, "bpf": 280},
+    "x86_64": {
+        "unshare": 272,
+        "clone": 56,
+        "mount": 165,
+        "ptrace": 101,
+        "keyctl": 250,
+        "bpf": 321,
+        "shmget": 29,
+        "prctl": 157,
+    },
+    "aarch64": {
+        "unshare": 97,
+        "clone": 220,
+        "mount": 40,
+        "ptrace": 117,
+        "keyctl": 219,
+        "bpf": 280,
+        "shmget": 194,
+        "prctl": 167,
+    },
 }
 
 
@@ -117,8 +144,9 @@ def seen(walled_pool: KernelPool, course: Path) -> tuple[dict[str, str], dict[st
         link.symlink_to(course / "gradebook.db")
     import course_lib
 
-    with socket.socket(socket.AF_UNIX) as service:
+    with socket.socket(socket.AF_UNIX) as service, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:
         where = f"{walled_pool.folder}/service-{walled_pool.kind}"
+        datagrams.bind(f"{where}-datagrams")
         service.bind(where)
         service.listen()
         source = ATTEMPTS.format(
@@ -127,6 +155,7 @@ def seen(walled_pool: KernelPool, course: Path) -> tuple[dict[str, str], dict[st
             course_lib=str(Path(str(course_lib.__file__)).parent),
             site=str(Path(pytest.__file__).parent.parent),
             service=where,
+            datagrams=f"{where}-datagrams",
             grader=os.getpid(),
             **NUMBERS[platform.machine()],
         )
@@ -190,6 +219,42 @@ def test_a_course_folder_that_is_also_the_virtual_environment_stays_hidden(monke
 def test_no_entry_of_the_import_path_is_shown_as_such(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     assert not any(path.startswith(str(tmp_path)) for path in sandbox.library_folders())
+
+
+def test_the_parts_of_a_folder_leave_out_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("bin", "share/fonts", "share/exchange/work"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "share" / "link").symlink_to("exchange")
+    hidden = [str(tmp_path / "share" / "exchange")]
+    parts = [str(tmp_path / "bin"), str(tmp_path / "share" / "fonts")]
+    assert namespaces.parts_without(str(tmp_path), hidden) == parts
+    assert namespaces.parts_without(str(tmp_path), []) == [str(tmp_path)]
+
+
+@pytest.fixture
+def exchange() -> Iterator[Path]:
+    """Put a file into nbgrader's exchange, where this user may."""
+    folder = Path(namespaces.HIDDEN[0])
+    made = not folder.exists()
+    try:
+        folder.mkdir(exist_ok=True)
+        file = folder / f"submission-{os.getpid()}"
+        file.write_text("another student's work")
+    except OSError as error:
+        pytest.skip(f"user: nbgrader's exchange cannot be written here ({error.strerror})")
+    yield file
+    file.unlink()
+    if made:
+        folder.rmdir()
+
+
+def test_the_exchange_of_nbgrader_is_hidden(exchange: Path, walled_pool: KernelPool, tmp_path: Path) -> None:
+    source = f"import pathlib, os; print(pathlib.Path({str(exchange)!r}).exists(), os.path.exists('/usr/bin/env'))"
+    read = f"open({str(exchange)!r}).read()"
+    with walled_pool.kernel(tmp_path) as kernel:
+        assert kernel.execute(read).outputs[-1].ename in ("FileNotFoundError", "PermissionError")
+        hidden = walled_pool.kind == NAMESPACES
+        assert kernel.execute(source).outputs[0]["text"] == f"{not hidden} True\n"
 
 
 WORKS_INSIDE = """

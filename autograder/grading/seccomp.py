@@ -20,17 +20,24 @@ ALLOW = 0x7FFF0000
 REFUSE = 0x00050000  # plus the error number
 KILL_PROCESS = 0x80000000
 LOAD_WORD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-CALL_NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data, little endian
+CALL_NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = (
+    0,
+    4,
+    16,
+    24,
+)  # offsets in struct seccomp_data, little endian
 LOW_WORD = 0xFFFFFFFF
 X32_CALLS = 0x40000000  # the second, 32-bit set of calls of x86_64
+DATAGRAMS = 2  # this bit is set in SOCK_DGRAM and in SOCK_RAW, which means the same, and in no other kind or flag
 NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
+# Beside what changes the system, refused is memory that no file and no process is seen to hold: memfd and shmget.
 # Above 423 the numbers are the same on both.
 COMMON = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440,
-    "mount_setattr": 442, "quotactl_fd": 443,
+    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447,
 }  # fmt: skip
 ALWAYS_REFUSED = {
     "x86_64": COMMON | {
@@ -41,7 +48,8 @@ ALWAYS_REFUSED = {
         "lookup_dcookie": 212, "clock_settime": 227, "kexec_load": 246, "add_key": 248, "request_key": 249,
         "keyctl": 250, "unshare": 272, "perf_event_open": 298, "name_to_handle_at": 303, "open_by_handle_at": 304,
         "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
-        "finit_module": 313, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
+        "finit_module": 313, "kexec_file_load": 320, "shmget": 29, "memfd_create": 319, "bpf": 321,
+        "userfaultfd": 323,
     },
     "aarch64": COMMON | {
         "umount2": 39, "mount": 40, "pivot_root": 41, "nfsservctl": 42, "chroot": 51, "vhangup": 58, "quotactl": 60,
@@ -50,7 +58,7 @@ ALWAYS_REFUSED = {
         "settimeofday": 170, "adjtimex": 171, "add_key": 217, "request_key": 218, "keyctl": 219, "swapon": 224,
         "swapoff": 225, "perf_event_open": 241, "name_to_handle_at": 264, "open_by_handle_at": 265,
         "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
-        "finit_module": 273, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
+        "finit_module": 273, "shmget": 194, "memfd_create": 279, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
     },
 }  # fmt: skip
 # What Landlock leaves open: owners, modes, times and attributes of files, and the sockets of other programs.
@@ -69,6 +77,8 @@ REFUSED_WITHOUT_NAMESPACES = {
 }  # fmt: skip
 KILLS = {"x86_64": (62, 200, 234), "aarch64": (129, 130, 131)}  # kill, tkill, tgkill
 SOCKET = {"x86_64": 41, "aarch64": 198}
+SOCKET_PAIR = {"x86_64": 53, "aarch64": 199}
+PRCTL = {"x86_64": 157, "aarch64": 167}
 CLONE = {"x86_64": 56, "aarch64": 220}
 CLONE3 = 435
 
@@ -87,7 +97,7 @@ def assemble(machine: str, namespaces: bool, own_signals_only: int | None = None
     Args:
         machine: The architecture's name.
         namespaces: Whether namespaces hide what Landlock cannot guard.
-        own_signals_only: The process that alone may be signalled; None leaves signals to the other layers.
+        own_signals_only: The process that alone may be signaled; None leaves signals to the other layers.
     """
     refused = dict(ALWAYS_REFUSED[machine])
     if not namespaces:
@@ -107,7 +117,14 @@ def assemble(machine: str, namespaces: bool, own_signals_only: int | None = None
     lines += [_instruction(JUMP_EQUAL, CLONE3, if_false=1), _instruction(RETURN, REFUSE | errno.ENOSYS)]
     lines += _on_first_argument(CLONE[machine], [_instruction(JUMP_ANY_BIT, NEW_NAMESPACES, if_false=1), refuse])
     only_unix = [_instruction(JUMP_EQUAL, socket.AF_UNIX, if_true=1), refuse]
-    lines += _on_first_argument(SOCKET[machine], only_unix)
+    if not namespaces:  # a datagram reaches another program's socket by its path, without `connect`
+        kind = _instruction(LOAD_WORD, SECOND_ARGUMENT)
+        only_unix += [kind, _instruction(JUMP_ANY_BIT, DATAGRAMS, if_false=1), refuse]
+    for number in (SOCKET[machine], SOCKET_PAIR[machine]):
+        lines += _on_first_argument(number, only_unix)
+    # By this a process would hide its open files from its keeper.
+    undumpable = [_instruction(JUMP_EQUAL, linux.PR_SET_DUMPABLE, if_false=1), refuse]
+    lines += _on_first_argument(PRCTL[machine], undumpable)
     if own_signals_only is not None:
         for number in KILLS[machine]:
             lines += _on_first_argument(number, [_instruction(JUMP_EQUAL, own_signals_only, if_true=1), refuse])

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from autograder.grading import seccomp
+from autograder.grading import linux, seccomp
 
 MACHINES = ["x86_64", "aarch64"]
 READ = {"x86_64": (0, 1), "aarch64": (63, 64)}
@@ -15,9 +15,9 @@ NEW_USER = 0x10000000
 REFUSED = seccomp.REFUSE | errno.EPERM
 
 
-def run_filter(program: bytes, machine: int, number: int, argument: int = 0) -> int:
+def run_filter(program: bytes, machine: int, number: int, argument: int = 0, second: int = 0) -> int:
     """Interpret classic BPF over one system call."""
-    data = struct.pack("<IIQQ", number, machine, 0, argument)
+    data = struct.pack("<IIQQQ", number, machine, 0, argument, second)
     lines = list(struct.iter_unpack("HBBI", program))
     accumulator, position = 0, 0
     while True:
@@ -69,6 +69,28 @@ def test_only_sockets_of_this_machine_can_be_made(machine: str) -> None:
     assert verdict(machine, number, socket.AF_UNIX) == seccomp.ALLOW
     for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET):
         assert verdict(machine, number, family) == REFUSED
+
+
+def test_without_namespaces_no_datagram_can_be_sent_by_path(machine: str) -> None:
+    architecture = seccomp.ARCHITECTURES[machine]
+    for namespaces in (True, False):
+        program = seccomp.assemble(machine, namespaces)
+        for number in (seccomp.SOCKET[machine], seccomp.SOCKET_PAIR[machine]):
+            for flags in (0, socket.SOCK_CLOEXEC, socket.SOCK_NONBLOCK):
+                for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+                    assert run_filter(program, architecture, number, socket.AF_UNIX, kind | flags) == seccomp.ALLOW
+                for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+                    found = run_filter(program, architecture, number, socket.AF_UNIX, kind | flags)
+                    assert found == (seccomp.ALLOW if namespaces else REFUSED)
+
+
+def test_memory_that_nothing_is_seen_to_hold_cannot_be_made(machine: str) -> None:
+    assert {"memfd_create", "memfd_secret", "shmget"} <= set(seccomp.ALWAYS_REFUSED[machine])
+
+
+def test_a_process_cannot_hide_its_files(machine: str) -> None:
+    assert verdict(machine, seccomp.PRCTL[machine], linux.PR_SET_DUMPABLE) == REFUSED
+    assert verdict(machine, seccomp.PRCTL[machine], linux.PR_SET_DUMPABLE + 1) == seccomp.ALLOW
 
 
 def test_threads_can_be_made_but_no_namespaces(machine: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import signal
 import socket
 import time
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from nbformat import NotebookNode
 
 from autograder.grading.channels import Channels
-from autograder.grading.forked import End, ForkedProcess
+from autograder.grading.forked import CLOSED, End, ForkedProcess, readable
 from autograder.grading.judge_process import JudgeProcess
 from autograder.grading.judged import SERVE, Judged
 from autograder.grading.limits import Limits
@@ -56,7 +55,7 @@ WHY_IT_ENDED = {
     "disk": "it wrote more to disk than it may",
     "time": "the notebook used up its time",
     "cpu": "it used up its processor time",
-    "closed": "it was stopped",
+    CLOSED: "it was stopped",
     "deaf": "it went on when it was interrupted, and had to be ended",
     "message": "it sent a larger output than any that is taken",
 }
@@ -73,15 +72,23 @@ class KernelSession:
         """
         self.pool, self.limits = pool, limits
         self.end: End | None = None
-        self.channels = Channels(pool.context, room.folder)
+        self.channels = Channels(room.folder)
         self._link, theirs = socket.socketpair()
         self._link_open = True
-        self.process: ForkedProcess = pool.fork(
-            "kernel", room, limits, (theirs.fileno(),), seed, env=env, connection_file=self.channels.file
-        )
-        theirs.close()
-        self.process.wait_ready()
-        self.channels.open(self.process.connection.fileno(), SECONDS_TO_STOP)
+        try:
+            with theirs:
+                self.process: ForkedProcess = pool.fork(
+                    "kernel", room, limits, (theirs.fileno(),), seed, env=env, connection_file=self.channels.file
+                )
+            self.process.wait_ready()
+        except BaseException:
+            self._link.close()
+            raise
+        try:
+            self.channels.open(self.process.connection.fileno(), SECONDS_TO_STOP)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def alive(self) -> bool:
@@ -141,7 +148,7 @@ class KernelSession:
         ready = self.channels.wait(seconds)
         if self.channels.take(ready, outputs):
             return True
-        if self.channels.cut(ready) and self.process.wait(SECONDS_FOR_STRAGGLERS) is None:
+        if self.channels.cut and self.process.wait(SECONDS_FOR_STRAGGLERS) is None:
             outputs.too_long = True  # the kernel lives, but a message was larger than any that is taken
             self.kill("message")
         return self.process.connection.fileno() not in ready or self.alive
@@ -165,6 +172,7 @@ class KernelSession:
 
         Raises:
             LookupError: There is no such exercise.
+            JudgeEndedError: The judge has ended, which is not the notebook's fault.
         """
         if not self.alive or not self._link_open:
             why = self.why_it_ended or "it stopped answering in an earlier check"
@@ -196,11 +204,11 @@ class KernelSession:
                 if verdict in self.channels.wait(seconds):
                     return judge.answer()
                 if not self._take(outputs, 0) or outputs.too_long or outputs.replied:
-                    if select.select([verdict], [], [], 0)[0]:
+                    if readable(verdict, 0):
                         return judge.answer()  # it came meanwhile: the judge gives it before it lets the process go
                     break
         self._hang_up()
-        if select.select([verdict], [], [], SECONDS_TO_STOP)[0]:
+        if readable(verdict, SECONDS_TO_STOP):
             return judge.answer()
         judge.close()
         return None
@@ -223,7 +231,7 @@ class KernelSession:
         self.process.send_signal(signal.SIGINT)
         self.channels.wake()
 
-    def kill(self, why: str = "closed") -> None:
+    def kill(self, why: str = CLOSED) -> None:
         """End the kernel and all that it started, for a reason of `WHY_IT_ENDED`, unless it has ended before."""
         if self.alive:
             self.process.close(seconds=SECONDS_TO_STOP)

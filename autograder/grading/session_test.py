@@ -145,6 +145,27 @@ def test_large_files_and_many_files_are_refused(walled_pool: KernelPool, tmp_pat
         assert kernel.end.reason == "disk"
 
 
+def test_files_that_are_deleted_but_open_count(walled_pool: KernelPool, tmp_path: Path) -> None:
+    source = (
+        "import os, time\nheld = []\nfor i in range(20):\n"
+        "    held.append(open(str(i), 'wb', buffering=0)); os.unlink(str(i)); held[-1].write(b'x' * 2**20)\n"
+        "time.sleep(600)"
+    )
+    with walled_pool.kernel(tmp_path, SMALL) as kernel:
+        assert kernel.execute(source, timeout=PATIENCE).status == "died"
+        assert kernel.end is not None
+        assert kernel.end.reason == "disk"
+
+
+def test_a_process_cannot_kill_its_keeper_with_its_group(walled_pool: KernelPool, tmp_path: Path) -> None:
+    with walled_pool.kernel(tmp_path) as kernel:
+        source = "import os, signal\nos.kill(0, signal.SIGKILL)\nos._exit(7)"
+        found = kernel.execute(source, timeout=PATIENCE)
+        assert found.status == "died"
+        assert kernel.end is not None
+        assert kernel.end.reason == ""
+
+
 def test_long_output_is_cut_and_the_notebook_goes_on(walled_pool: KernelPool, tmp_path: Path) -> None:
     with walled_pool.kernel(tmp_path, SMALL) as kernel:
         found = kernel.execute("for i in range(200): print('x' * 1000, flush=True)")
@@ -168,6 +189,41 @@ def test_endless_output_is_stopped(source: str, walled_pool: KernelPool, tmp_pat
         found = kernel.execute(source, timeout=PATIENCE)
         assert found.status == "output"
         assert len(text_of(found)) < 2 * SMALL.output_bytes
+
+
+MANY_PARTS = """
+import zmq
+line, part = get_ipython().kernel.iopub_thread.socket, bytes(48 * 2**20)
+for _ in range(20):
+    line.send(zmq.Frame(part), zmq.SNDMORE, copy=False)
+line.send(b"")
+import time; time.sleep(600)
+"""
+MOST_GROWTH_MB = 300  # of the grader, while the kernel sends 960 MB
+
+
+def resident_mb() -> float:
+    """Return the memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def test_a_message_of_many_parts_does_not_fill_the_memory_of_the_grader(
+    walled_pool: KernelPool, tmp_path: Path
+) -> None:
+    most = before = resident_mb()
+    with walled_pool.kernel(tmp_path) as kernel:
+        wait = kernel.channels.wait
+
+        def watch(seconds: float):
+            nonlocal most
+            most = max(most, resident_mb())
+            return wait(seconds)
+
+        kernel.channels.wait = watch  # type: ignore[method-assign]
+        found = kernel.execute(MANY_PARTS, timeout=PATIENCE)
+        assert found.status == "output"
+        assert kernel.why_it_ended == "it sent a larger output than any that is taken"
+    assert most - before < MOST_GROWTH_MB
 
 
 def test_a_kernel_that_sends_nonsense_hurts_only_itself(warm_pool: KernelPool, tmp_path: Path) -> None:

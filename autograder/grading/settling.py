@@ -1,11 +1,20 @@
-"""Bring an exercise's result up to the gradebook, where a person may have given points since."""
+"""Bring results up to the gradebook, where a person may have given points since."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from autograder.grading.cells import GradedCell
-from autograder.grading.results import ExerciseResult
+from autograder.grading.results import ExerciseResult, StudentResult, overall_status
 from autograder.grading.verdicts import AWAITS_PERSON, Score
+
+
+def settle_submission(
+    result: StudentResult, graded: list[GradedCell], scores: Mapping[str, Score], penalty: float
+) -> None:
+    """Bring a submission's points, status and late penalty up to the gradebook."""
+    result.exercises = settled(result.exercises, graded, scores)
+    result.status = overall_status(result.exercises)
+    result.penalty = penalty
 
 
 def settled(

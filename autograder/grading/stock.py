@@ -17,13 +17,15 @@ from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
 from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import Execute
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.errors import CourseError
-from autograder.grading.database import database_url, opened, refuse_foreign
+from autograder.grading.database import database_url, opened, refuse_foreign, shown, students_with_work, words
 from autograder.grading.verdicts import Score
 
 CONFIGURATION = "nbgrader_config.py"
+USUAL_DATABASE = "sqlite:///gradebook.db"  # nbgrader's own place, in the course's folder
 RELEASE_FOR_THE_GRADEBOOK = os.path.join("build", "release")  # the students' chapters/ is made by `course build`
 
 Repair = Callable[[NotebookNode], None]
@@ -46,8 +48,8 @@ class FeedbackPages(NamedStudents, GenerateFeedback):
     """nbgrader's feedback pages."""
 
 
-class AutogradeOne(NamedStudents, Autograde):
-    """nbgrader's autograder, which also remembers what went wrong instead of only logging it."""
+class Remembering(BaseConverter):
+    """One of nbgrader's steps, which also remembers what went wrong instead of only logging it."""
 
     failure: BaseException | None = None
 
@@ -57,7 +59,7 @@ class AutogradeOne(NamedStudents, Autograde):
             super().init_assignment(assignment_id, student_id)
 
     def convert_single_notebook(self, notebook_filename: str) -> None:
-        """Clean and run the notebook; keep the error if that fails."""
+        """Do the step on the notebook; keep the error if that fails."""
         with self.remembered():
             super().convert_single_notebook(notebook_filename)
 
@@ -69,6 +71,14 @@ class AutogradeOne(NamedStudents, Autograde):
         except Exception as error:
             self.failure = error
             raise
+
+
+class AutogradeOne(Remembering, NamedStudents, Autograde):
+    """nbgrader's autograder."""
+
+
+class Release(Remembering, GenerateAssignment):
+    """nbgrader's release step."""
 
 
 class StockCourse:
@@ -85,9 +95,8 @@ class StockCourse:
         """
         self.course, self.chapter, self.log = course, chapter, log
         self.config = load_configuration(course)
-        configured = database or self.config.CourseDirectory.get("db_url")
-        if configured:
-            self.config.CourseDirectory.db_url = database_url(str(configured), course)
+        where = database or self.config.CourseDirectory.get("db_url") or USUAL_DATABASE
+        self.config.CourseDirectory.db_url = database_url(str(where), course.absolute())
         # A kernel tells every run on stderr that it listens on this machine in plain text; errors it still tells.
         self.config.Execute.extra_arguments = [*self.config.Execute.get("extra_arguments", []), "--log-level=ERROR"]
         self.folder = self.course_directory("*")
@@ -130,6 +139,10 @@ class StockCourse:
                 return False
             return True
 
+    def known_students(self) -> set[str]:
+        """Return whose submissions of the chapter the gradebook knows; nothing is made or written."""
+        return students_with_work(self.folder.db_url, self.folder.course_id, self.chapter)
+
     def course_directory(self, student: str, config: Config | None = None) -> CourseDirectory:
         """Return nbgrader's view of the folder, for one student or (`*`) for all."""
         return CourseDirectory(
@@ -153,12 +166,18 @@ class StockCourse:
         """Bring the gradebook's cells up to the source, by nbgrader's own release step."""
         config = copy.deepcopy(self.config)
         config.CourseDirectory.release_directory = RELEASE_FOR_THE_GRADEBOOK
-        step = GenerateAssignment(coursedir=self.course_directory(".", config), config=config, log=self.log)
+        step = Release(coursedir=self.course_directory(".", config), config=config, log=self.log)
         step.force = True
         try:
             with self.at_work():
                 step.start()
         except (NbGraderException, ImportError) as error:
+            cause: BaseException | None = step.failure
+            while cause is not None and not isinstance(cause, SQLAlchemyError):
+                cause = cause.__context__
+            if cause is not None:  # which nbgrader takes for an old gradebook, or does not name
+                where, said = shown(self.folder.db_url), words(cause)
+                raise CourseError(f"The gradebook {where} cannot be used: {said}; run it again.") from error
             raise CourseError(f"nbgrader cannot release {self.chapter}: {error}") from error
 
     def autograde(self, student: str, repair: Repair) -> BaseException | None:

@@ -13,7 +13,7 @@ from nbgrader.utils import parse_utc
 from autograder.errors import CourseError
 
 TIMESTAMP = "timestamp.txt"
-LARGEST_NOTEBOOK = 200 * 2**20
+LARGEST_NOTEBOOK = 64 * 2**20  # with 50 MB of outputs, which do come, and room to spare
 LARGEST_OTHERS = 20 * 2**20
 MEGABYTE = 2**20
 LEAST_SHARE = 0.5  # of the chapter's marked cells that a notebook of another name must hold

@@ -19,11 +19,16 @@ def unchanged_cells(earlier: Path, notebook: str) -> set[str]:
     """
     if not earlier.is_file():
         return set()
-    before, after = (nbformat.reads(text, nbformat.NO_CONVERT) for text in (earlier.read_text("utf-8"), notebook))
+    after = nbformat.reads(notebook, nbformat.NO_CONVERT)
+    try:
+        before = nbformat.reads(earlier.read_text("utf-8"), nbformat.NO_CONVERT)
+        sources = [cell.source for cell in before.cells]
+        texts = {grade_id(cell): cell.source for cell in before.cells}
+    except Exception:  # whatever is wrong with it, a damaged one says nothing
+        return set()
     marked = {str(grade_id(cell)): cell for cell in after.cells if grade_id(cell) is not None}
-    if [cell.source for cell in before.cells] == [cell.source for cell in after.cells]:
+    if sources == [cell.source for cell in after.cells]:
         return set(marked)
-    texts = {grade_id(cell): cell.source for cell in before.cells}
     return {name for name, cell in marked.items() if is_answer(cell) and texts.get(name) == cell.source}
 
 

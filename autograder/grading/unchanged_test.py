@@ -38,3 +38,10 @@ def test_a_test_is_unchanged_only_with_the_whole_notebook(
 
 def test_without_an_earlier_grading_all_is_new(tmp_path: Path) -> None:
     assert unchanged_cells(tmp_path / "none.ipynb", notebook()) == set()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b"{}", b'{"cells": [3]}'])
+def test_after_a_damaged_earlier_grading_all_is_new(content: bytes, tmp_path: Path) -> None:
+    earlier = tmp_path / "earlier.ipynb"
+    earlier.write_bytes(content)
+    assert unchanged_cells(earlier, notebook()) == set()

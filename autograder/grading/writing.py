@@ -10,6 +10,7 @@ from pathlib import Path
 from autograder.errors import CourseError
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+NO_MEANS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 NEVER = {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 
 
@@ -44,6 +45,11 @@ def append(path: Path, lines: str) -> None:
             raise
 
 
+def lines_of(path: Path) -> list[str]:
+    """Return what `append` wrote, line by line; a kill may have cut the last one anywhere, inside a letter too."""
+    return path.read_text(encoding="utf-8", errors="replace").split("\n")
+
+
 def write(file: FileIO, content: bytes) -> None:
     """Write all of the content; without a buffer, so that want of room shows here and not at the file's end."""
     rest = memoryview(content)
@@ -51,21 +57,34 @@ def write(file: FileIO, content: bytes) -> None:
         rest = rest[file.write(rest) :]
 
 
-def no_room(error: OSError) -> bool:
+def no_room(error: BaseException) -> bool:
     """Return whether a file could not be written for want of room."""
-    return error.errno in NO_ROOM
+    return getattr(error, "errno", None) in NO_ROOM
+
+
+def no_means(error: BaseException) -> bool:
+    """Return whether this system has no memory or open files left to give, whatever the error's class."""
+    return getattr(error, "errno", None) in NO_MEANS
 
 
 @contextlib.contextmanager
 def in_a_sentence() -> Iterator[None]:
-    """Turn the error of a file that cannot be written or read into one sentence.
+    """Turn the error of a file that cannot be written or read, or of a system without means, into one sentence.
 
     Raises:
-        CourseError: In place of such an OSError.
+        CourseError: In place of such an error.
     """
     try:
         yield
-    except OSError as error:
+    except Exception as error:
+        if no_means(error):
+            what = os.strerror(getattr(error, "errno", 0))
+            raise CourseError(
+                f"This system has nothing left to give ({what}); end other programs or take fewer "
+                "--workers, and run it again: it goes on from there."
+            ) from error
+        if not isinstance(error, OSError):
+            raise
         where = f" while {error.filename} was written" if error.filename else ""
         if no_room(error):
             raise CourseError(f"The disk is full{where}; make room and run it again: it goes on from there.") from error

@@ -178,6 +178,7 @@ def _confined(
     """Close, confine, become what was asked for; never returns."""
     try:
         alive, keeper_pid = keeper_end
+        os.setsid()  # a signal to the own group reaches the keeper otherwise, even out of another process namespace
         linux.die_with_parent(signal.SIGKILL, 0 if room.kind == NAMESPACES else keeper_pid)
         _keep_only(connection.fileno(), alive, *others)
         os.set_blocking(alive, False)

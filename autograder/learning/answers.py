@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from autograder.authoring.roles import exercise_and_role
 from autograder.build import model_answers
 from autograder.course_folder import learner_chapters, source_path
 from autograder.errors import CourseError
-from autograder.learning.notebooks import chapter_of, known_role
+from autograder.learning.notebooks import chapter_of
 
 
 def model_answer(course: Path, exercise: str) -> str:
@@ -14,15 +15,10 @@ def model_answer(course: Path, exercise: str) -> str:
     Raises:
         CourseError: there is no such exercise, or this copy of the course has no answers.
     """
-    chapter, notebook = chapter_of(course, exercise, learner_chapters(course))
+    chapter, _ = chapter_of(course, exercise, learner_chapters(course))
     if not source_path(course, chapter).is_file():
         raise CourseError(
             f"This copy of the course has no answers; {exercise} is explained by its three hints in {chapter}."
         )
-    names = [
-        cell.metadata["nbgrader"]["grade_id"]
-        for cell in notebook.cells
-        if (role := known_role(cell)) is not None and role[0] == exercise
-    ]
     answers = model_answers(course, chapter)
-    return "\n\n\n".join(answers[name].strip("\n") for name in names if name in answers)
+    return "\n\n\n".join(text.strip("\n") for name, text in answers.items() if exercise_and_role(name)[0] == exercise)

@@ -1,11 +1,18 @@
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
+from autograder.cli import main
 from autograder.learning import doctor
-from autograder.learning.doctor import GIGABYTE, EnvironmentCheck, Finding, findings, verdict
+from autograder.learning.doctor import CHAPTER_GB, GIGABYTE, EnvironmentCheck, Finding, findings, verdict
+
+ROOT = Path(__file__).parents[2]
+MEBIBYTE = 2**20
+LITTLE = Finding("Memory", False, "1.0 GB", passes=True)
+MISSING = Finding("torch", False, "is missing", is_package=True)
 
 
 def test_the_machine_that_runs_the_tests_is_ready() -> None:
@@ -72,3 +79,38 @@ def test_good_packages_are_folded_and_a_bad_one_is_not(monkeypatch: pytest.Monke
     assert "numpy" not in open_part
     assert "Packages that are good: 1" in folded
     assert "numpy" in folded
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found", "status"),
+    [
+        (("doctor",), [LITTLE], 1),
+        (("doctor", "--installed"), [LITTLE], 0),
+        (("doctor", "--installed"), [LITTLE, MISSING], 1),
+    ],
+    ids=["before a chapter", "while an image is built", "an image without PyTorch"],
+)
+def test_little_memory_fails_no_build_and_a_missing_package_does(
+    arguments: tuple[str, ...],
+    found: list[Finding],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(doctor, "findings", lambda course: found)
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert (end.value.code or 0) == status
+    assert "look here  Memory" in capsys.readouterr().out
+
+
+def test_only_what_is_installed_stays_as_it_is() -> None:
+    assert {one.what for one in findings() if one.passes} == {"Memory", "Disk"}
+
+
+def test_doctor_and_start_page_say_one_figure_above_all_that_was_measured() -> None:
+    measured = re.findall(r"MiB \| (\d+) MiB \|", (ROOT / "docs" / "classroom.md").read_text(encoding="utf-8"))
+    assert measured
+    assert max(map(int, measured)) * MEBIBYTE < CHAPTER_GB * GIGABYTE
+    start_page = (ROOT / "solutions" / "00_start_here.py").read_text(encoding="utf-8")
+    assert f"less than {CHAPTER_GB} GB of memory" in start_page

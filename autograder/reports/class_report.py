@@ -1,7 +1,8 @@
 """One page about a class: points, hard exercises, beliefs; what was slow, failed or alike, and what changed."""
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,16 +12,19 @@ import numpy as np
 from markupsafe import Markup
 from nbformat import NotebookNode
 
+from autograder.collecting.roster import ROSTER, read_roster
 from autograder.course_folder import chapter_path
 from autograder.errors import CourseError
 from autograder.exercise import all_exercises
 from autograder.grading.cells import role_of
-from autograder.grading.results import ClassResult, read_results, results_path
+from autograder.grading.results import ClassResult, results_path
+from autograder.grading.standing import Standing, standing
+from autograder.grading.writing import lines_of
 from autograder.reports.feedback import environment
 from autograder.reports.item_statistics import Item, items
 from autograder.reports.pictures import lying_bars, standing_bars
 from autograder.reports.points_table import STATUS_WORDS, misconception_counts
-from autograder.reports.similarity import alike
+from autograder.reports.similarity import alike, same_answers
 
 BINS = 10
 PAIRS_SHOWN, SLOWEST_SHOWN, CHANGES_SHOWN = 20, 5, 200
@@ -60,15 +64,30 @@ def write_report(course: Path, chapter: str) -> Path:
     if not path.is_file():
         raise CourseError(f"There are no results of {chapter} yet; `course grade {chapter}` makes them.")
     target = path.with_name(f"{chapter}.report.html")
-    target.write_text(report_page(course, read_results(course, chapter)), encoding="utf-8")
+    now = standing(course, chapter)
+    target.write_text(report_page(course, now.result, absent(course, now)), encoding="utf-8")
     return target
 
 
-def report_page(course: Path, result: ClassResult) -> str:
-    """Return the page about a graded chapter."""
+def absent(course: Path, now: Standing) -> list[str]:
+    """Return everybody whom roster or gradebook know and of whom nothing was handed in."""
+    roster = read_roster(course / ROSTER).students if (course / ROSTER).is_file() else {}
+    return sorted({*roster, *now.known} - set(now.result.students))
+
+
+def report_page(course: Path, result: ClassResult, missing: Sequence[str] = ()) -> str:
+    """Return the page about a graded chapter.
+
+    Args:
+        course: The course's folder.
+        result: The chapter's results.
+        missing: Students without a submission.
+    """
     rows = items(result)
     answers, starter = answers_of_class(course, result)
-    pairs = alike(answers, starter)
+    groups = same_answers(answers, starter)
+    together = {pair for group in groups for pair in itertools.combinations(group, 2)}
+    pairs = [pair for pair in alike(answers, starter) if (pair.first, pair.second) not in together]
     failed = {name: one for name, one in result.students.items() if one.status in ("failed", "partly")}
     return (
         environment()
@@ -86,7 +105,9 @@ def report_page(course: Path, result: ClassResult) -> str:
             slow=slow_checks(rows),
             failed=failed,
             repaired=by_sentence({name: one.repairs for name, one in result.students.items()}),
-            warned=by_sentence({n: one.warnings for n, one in result.students.items() if n not in failed}),
+            warned=by_sentence({n: one.noticed for n, one in result.students.items() if n not in failed}),
+            missing=missing,
+            groups=groups,
             pairs=pairs[:PAIRS_SHOWN],
             more_pairs=max(0, len(pairs) - PAIRS_SHOWN),
             changes=last_changes(course, result.chapter),
@@ -197,7 +218,7 @@ def json_lines(path: Path) -> Iterable[Mapping]:
     """Yield the objects of a log; a line cut short by a kill is left out."""
     if not path.is_file():
         return
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in lines_of(path):
         try:
             yield json.loads(line)
         except ValueError:
@@ -215,7 +236,7 @@ def points_picture(result: ClassResult) -> Markup:
     graded = [one for one in result.students.values() if one.status != "failed"]
     if not graded:
         return Markup("<p>No submission could be graded.</p>")
-    shares = [100 * one.points / one.maximum if one.maximum else 0.0 for one in graded]
+    shares = [100 * one.standing / one.maximum if one.maximum else 0.0 for one in graded]
     counts, edges = np.histogram(shares, bins=BINS, range=(0, 100))
     bars = {f"{low:.0f}-{high:.0f}": int(n) for n, low, high in zip(counts, edges[:-1], edges[1:], strict=True)}
     return standing_bars(bars, "% of the points", "submissions", "Submissions by their share of the points")

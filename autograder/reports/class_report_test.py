@@ -113,6 +113,42 @@ def test_answers_are_compared_without_the_starter(course: Path) -> None:
     assert chapter_path(course, CHAPTER).is_file() == bool(starter)
 
 
+def test_a_ring_of_five_with_the_same_answers_is_listed(course: Path) -> None:
+    ring = [f"ring-{number}" for number in range(5)]
+    long = (
+        "def double(x):\n"
+        + "".join(f"    x = x + {number} - {number} * 1\n" for number in range(30))
+        + "    return 2 * x"
+    )
+    for student in ring:
+        path = course / "autograded" / student / CHAPTER / f"{CHAPTER}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(answered_notebook(course, CHAPTER, RIGHT | {"double": long})), encoding="utf-8")
+    write_results(course, ClassResult(CHAPTER, {student: StudentResult("graded") for student in ring}))
+    page = write_report(course, CHAPTER).read_text(encoding="utf-8")
+    assert "Groups of submissions with the same answers" in page
+    assert f'<td class="number">5</td><td class="words"><p class="message quiet">{", ".join(ring)}</p>' in " ".join(
+        page.replace(">\n", ">").split()
+    ).replace("> <", "><")
+
+
+def test_students_of_the_roster_without_a_submission_are_named(course: Path) -> None:
+    assert "without a submission" not in write_report(course, CHAPTER).read_text(encoding="utf-8")
+    (course / "roster.csv").write_text("id,first_name,last_name\nben,Ben,B\neve,Eve,E\n", encoding="utf-8")
+    page = write_report(course, CHAPTER).read_text(encoding="utf-8")
+    assert "1 of the class without a submission:" in page
+    assert "eve" in page
+
+
+def test_a_late_penalty_is_taken_off_and_told(course: Path) -> None:
+    result = read_results(course, CHAPTER)
+    result.students["ben"].penalty = 0.5
+    write_results(course, result)
+    page = write_report(course, CHAPTER).read_text(encoding="utf-8")
+    assert "2.5 of 6" in page
+    assert "0.5 of 3 points are taken off for handing in late." in page
+
+
 def test_what_is_said_of_many_stands_once_with_their_names() -> None:
     said = by_sentence({"ada": ["late", "late", "mended"], "ben": ["mended"], "cem": []})
     assert list(said.items()) == [("mended", ["ada", "ben"]), ("late", ["ada"])]

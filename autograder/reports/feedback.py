@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import GetGrades
 
 from autograder.grading.cells import exercise_of, gives_points, graded_cells
+from autograder.grading.noting import notes_of
 from autograder.grading.results import ExerciseResult
 from autograder.grading.verdicts import Score, exercise_results
 from autograder.reports.notebook_html import cell_html
@@ -25,6 +26,7 @@ from autograder.reports.safe_html import anchor
 
 FENCED = re.compile(r"(?ms)^```.*?^```$")  # code that is shown; its comments are no headings
 BETWEEN_BACKTICKS = re.compile(r"`([^`\n]+)`")
+WAITS = "waits for a person"
 UNANSWERED = "This was handed in without an answer."
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -95,6 +97,8 @@ def page(notebook: NotebookNode, about: Mapping[str, Any]) -> str:
         score=about.get("score", sum(row.points for row in rows)),
         maximum=about.get("max_score", sum(row.maximum for row in rows)),
         penalty=about.get("late_penalty", 0.0),
+        waiting=sum(row.maximum - row.points for row in rows if row.outcome == WAITS),
+        notes=notes_of(notebook),
         rows=rows,
         cells=list(shown_cells(notebook)),
     )
@@ -129,7 +133,7 @@ def lines_for_the_student(result: ExerciseResult, unanswered: bool) -> list[str]
 def outcome(result: ExerciseResult) -> str:
     """Return how an exercise went, in words that need no color."""
     if result.status == "needs_manual":
-        return "waits for a person"
+        return WAITS
     if result.points >= result.maximum:
         return "complete"
     return "partly" if result.points > 0 else "no points yet"

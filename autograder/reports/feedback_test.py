@@ -1,7 +1,9 @@
+import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
+from autograder.grading.noting import KEY, notes_of, with_notes
 from autograder.grading.verdicts import VERDICT_TYPE
 from autograder.reports.feedback import UNANSWERED, page, summary
 from autograder.reports.notebook_html import LONGEST_OUTPUT, cell_html
@@ -84,6 +86,29 @@ def test_the_page_says_who_how_much_and_why_first(notebook: NotebookNode) -> Non
 
 def test_a_late_penalty_is_said(notebook: NotebookNode) -> None:
     assert "after 1.5 off for handing in late" in page(notebook, ABOUT | {"late_penalty": 1.5})
+
+
+def test_the_headline_says_how_much_waits_for_a_person(notebook: NotebookNode) -> None:
+    assert "3 of 8 points</strong>; 2 more wait for a person to read.</p>" in page(notebook, ABOUT)
+    notebook.cells[5].metadata.nbgrader.needs_person = False
+    assert "wait for a person" not in page(notebook, ABOUT)
+
+
+def test_what_was_mended_or_missing_is_told_and_cannot_act(notebook: NotebookNode) -> None:
+    assert "Before it was graded" not in page(notebook, ABOUT)
+    told = ["The cell triple-test was <deleted>.", "A module is missing."]
+    marked = nbformat.reads(with_notes(nbformat.writes(notebook), told), as_version=nbformat.NO_CONVERT)
+    shown = page(marked, ABOUT)
+    assert "<li>The cell triple-test was &lt;deleted&gt;.</li>" in shown
+    assert "<li>A module is missing.</li>" in shown
+
+
+def test_notes_that_a_student_planted_are_replaced(notebook: NotebookNode) -> None:
+    notebook.metadata[KEY] = ["Full marks."]
+    text = with_notes(nbformat.writes(notebook), [])
+    assert notes_of(nbformat.reads(text, as_version=nbformat.NO_CONVERT)) == []
+    notebook.metadata[KEY] = "no list"
+    assert notes_of(notebook) == []
 
 
 def test_a_students_text_and_a_comment_cannot_act(notebook: NotebookNode) -> None:

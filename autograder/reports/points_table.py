@@ -20,7 +20,7 @@ LONGEST_STUDENT = 30  # characters in one line of the table
 
 
 def points_table(result: ClassResult) -> Table:
-    """Return one row per student: status, points, then each exercise that is not at full marks."""
+    """Return one row per student: status, points that count, then each exercise that is not at full marks."""
     caption = f"{MARK_OF_MISCONCEPTION} a known misconception   {MARK_OF_PERSON} awaits a person"
     table = Table(title=f"Points of {result.chapter}", caption=caption, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("student", overflow="fold", max_width=LONGEST_STUDENT)
@@ -32,7 +32,7 @@ def points_table(result: ClassResult) -> Table:
         table.add_row(
             Text(name),
             Text(words, style),
-            points_of(student.points, student.maximum),
+            points_of(student.standing, student.maximum),
             Text(lost_points(student)),
         )
     return table
@@ -63,7 +63,7 @@ def mark(exercise: ExerciseResult) -> str:
 def notes(result: ClassResult) -> Iterable[str]:
     """Return a sentence for every warning and repair of the class."""
     for name, student in result.students.items():
-        for sentence in (*student.warnings, *student.repairs):
+        for sentence in (*student.noticed, *student.repairs):
             yield f"{name}: {sentence}"
 
 

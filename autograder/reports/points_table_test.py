@@ -58,5 +58,14 @@ def test_warnings_and_repairs_carry_the_student() -> None:
     assert list(notes(CLASS)) == ["bea: A cell was put back.", "cem: Not JSON."]
 
 
+def test_a_late_penalty_is_taken_off_and_told() -> None:
+    late = ClassResult("01_tiny", {"dov": StudentResult("graded", [], [], {"double": ExerciseResult(3, 3)}, 0.3)})
+    console = Console(width=80, color_system=None)
+    with console.capture() as capture:
+        console.print(points_table(late))
+    assert "2.7/3" in capture.get()
+    assert list(notes(late)) == ["dov: 0.3 of 3 points are taken off for handing in late."]
+
+
 def test_misconceptions_are_counted_over_the_class() -> None:
     assert misconception_counts(CLASS) == [("double", "squared", 2)]

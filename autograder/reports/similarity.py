@@ -52,6 +52,24 @@ def alike(answers: Mapping[str, str], starter: str) -> list[Alike]:
     return sorted(found, key=lambda pair: (-pair.share, -pair.fingerprints, pair.first, pair.second))
 
 
+def same_answers(answers: Mapping[str, str], starter: str) -> list[list[str]]:
+    """Return the groups of two and more whose answers are all the same, the largest first.
+
+    However many there are: here, unlike in `alike`, what many wrote counts too.
+
+    Args:
+        answers: The code of each student's answers.
+        starter: The code that everybody was given.
+    """
+    given = np.array(list(prints(starter)), dtype=np.int64)
+    groups: dict[frozenset[int], list[str]] = {}
+    for student in sorted(answers):
+        own = frozenset(prints(answers[student], given))
+        if len(own) >= FEW_FINGERPRINTS:
+            groups.setdefault(own, []).append(student)
+    return sorted((group for group in groups.values() if len(group) > 1), key=lambda group: (-len(group), group))
+
+
 def prints(code: str, given: np.ndarray | None = None) -> set[int]:
     """Return the fingerprints of Python code, less those that were given."""
     if not code.strip():

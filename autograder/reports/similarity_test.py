@@ -1,4 +1,4 @@
-from autograder.reports.similarity import alike
+from autograder.reports.similarity import alike, same_answers
 
 STARTER = "def softmax(scores):\n    raise NotImplementedError()\n"
 FIRST = """
@@ -35,6 +35,17 @@ def test_what_the_starter_gave_does_not_count() -> None:
 
 def test_what_many_wrote_is_common_knowledge() -> None:
     assert alike({str(number): FIRST for number in range(6)}, STARTER) == []
+
+
+def test_a_ring_of_any_size_with_the_same_answers_is_one_group() -> None:
+    ring = {f"ring {number}": RENAMED if number % 2 else FIRST for number in range(6)}
+    assert same_answers(ring | {"cem": OTHER}, STARTER) == [sorted(ring)]
+
+
+def test_the_starter_itself_and_short_answers_make_no_group() -> None:
+    assert same_answers({"ada": FIRST, "ben": FIRST}, FIRST) == []
+    assert same_answers({"ada": "def f(x):\n    return x\n", "ben": "def f(y):\n    return y\n"}, "") == []
+    assert same_answers({"ada": FIRST, "ben": FIRST + OTHER}, STARTER) == []
 
 
 def test_short_and_empty_answers_say_nothing() -> None:

@@ -29,7 +29,8 @@ def reasons(result: ClassResult, student: str, exercise: str | None = None) -> I
     if exercise is not None:
         yield from of_exercise(exercise, named(found.exercises, exercise, "exercise"))
         return
-    yield f"{student}, {result.chapter}: {found.points:g} of {found.maximum:g} points. {STATUS_SENTENCES[found.status]}"
+    points = f"{found.standing:g} of {found.maximum:g} points"
+    yield f"{student}, {result.chapter}: {points}. {STATUS_SENTENCES[found.status]}"
     yield from of_submission(found)
     for name, one in found.exercises.items():
         yield from of_exercise(name, one)
@@ -37,13 +38,15 @@ def reasons(result: ClassResult, student: str, exercise: str | None = None) -> I
 
 def of_submission(found: StudentResult) -> Iterator[str]:
     """Yield what was mended and noticed."""
-    yield from (f"Note: {warning}" for warning in found.warnings)
+    yield from (f"Note: {warning}" for warning in found.noticed)
     yield from (f"Mended: {repair}" for repair in found.repairs)
 
 
 def of_exercise(name: str, found: ExerciseResult) -> Iterator[str]:
     """Yield the points of an exercise and their reason."""
     yield f"{name}: {found.points:g} of {found.maximum:g} points. {because(found)}"
+    if found.points >= found.maximum and found.status == "graded":
+        return  # what a check said before a person gave all points explains nothing
     if found.misconception is not None:
         yield f"  A known misconception: {found.misconception}."
     if found.message is not None and found.status != "needs_manual":
@@ -62,7 +65,7 @@ def because(found: ExerciseResult) -> str:
     if found.status == "partly":
         return "Part of it could not be judged:"
     if found.points >= found.maximum:
-        return "Everything that was asked holds."
+        return "Everything that was asked holds." if found.message is None else "A person gave these points."
     if found.message is None:
         return "A person gave these points, or the answer is as it was handed out."
     return "A check did not pass:" if found.points == 0 else "Some checks passed; one did not:"

@@ -19,7 +19,8 @@ LONGEST_CHUNK = 64  # tokens: inside a chunk the small table of its own pairs is
 def elu_features(x: Float[Tensor, "*axes features"]) -> Float[Tensor, "*axes features"]:
     """Map every number to a positive one: elu(x) + 1, that is x + 1 above 0 and exp(x) below.
 
-    Written as exp(x) − 1 + 1, the lower branch would round to 0 from x = −6 on in bfloat16; as exp(x) it does not.
+    Written as exp(x) − 1 + 1, the lower branch would round to 0 from about x = −6.2 on in bfloat16 and from about −8.3
+    on in float16; as exp(x) it does not.
 
     Source: Katharopoulos et al. 2020, eq. 7, arXiv 2006.16236.
     """

@@ -16,8 +16,8 @@ def local_attention(
     """Attend to the token itself and the `window` - 1 before it: j ≤ i and i - j < window.
 
     Queries go in blocks as long as the window. A block of b queries can see at most b + window - 1 keys, so the
-    scores alive at one time are b · (b + window - 1) per head, and n · window in all, instead of n². Nothing is
-    approximated: the result is that of plain attention under the mask.
+    scores alive at one time are b · (b + window - 1) per head, and about 2 · n · window are computed in all, instead
+    of n². Nothing is approximated: the result is that of plain attention under the mask.
 
     Raises:
         ValueError: `window` is below 1, or the three tensors count different tokens or features.

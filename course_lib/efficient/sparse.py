@@ -28,7 +28,7 @@ def strided_mask(length: int, stride: int) -> Bool[Tensor, "token token"]:
     Raises:
         ValueError: `stride` is below 1.
 
-    Source: Child et al. 2019, §4.2, "strided" attention, arXiv 1904.10509. In the paper two heads share the two
+    Source: Child et al. 2019, §4.3, "strided" attention, arXiv 1904.10509. In the paper two heads share the two
     sets between them; here one mask holds both.
     """
     _require_least("stride", stride, 1)

@@ -25,7 +25,7 @@ def cell_by_cell(length, visible):
 
 
 @pytest.mark.parametrize(("length", "window"), SIZES)
-def test_a_sliding_window_shows_the_token_and_its_neighbours(length, window):
+def test_a_sliding_window_shows_the_token_and_its_neighbors(length, window):
     causal = cell_by_cell(length, lambda i, j: 0 <= i - j < window)
     both = cell_by_cell(length, lambda i, j: abs(i - j) < window)
     assert torch.equal(sparse.sliding_window_mask(length, window), causal)

@@ -1,13 +1,12 @@
 """One small causal model in which only the encoding of positions can be changed: the course's test bench for it."""
 
-import json
 import math
-from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
+from course_lib import results
 from course_lib.alibi import alibi_bias
 from course_lib.buckets import NUM_BUCKETS, relative_position_bucket
 from course_lib.multi_head import merge_heads, split_heads
@@ -16,7 +15,7 @@ from course_lib.positions import LearnedPositions, sinusoidal_encoding
 from course_lib.rotary import apply_rotary
 
 TRAINED_LENGTH, LENGTHS = 24, (24, 48, 96)
-COMMITTED = Path(__file__).with_name("lookback_lengths.json")
+RESULT = "lookback_lengths"  # among the committed results
 
 
 class Encoding(nn.Module):
@@ -165,4 +164,4 @@ class Lookback(nn.Module):
 
 def committed_lengths() -> list[dict]:
     """Read what `benchmarks/lookback_lengths.py` measured: one entry per run, with accuracies by length."""
-    return json.loads(COMMITTED.read_text(encoding="utf-8"))["runs"]
+    return results.load(RESULT)["runs"]

@@ -30,7 +30,11 @@ class Reverser(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch sequence"]
     ) -> tuple[Float[Tensor, "batch sequence digits"], Float[Tensor, "batch sequence sequence"]]:
-        """Return the logits of every place and the attention weights."""
+        """Return the logits of every place and the attention weights.
+
+        Raises:
+            ValueError: `tokens` is longer than the model's table of positions.
+        """
         x = self.digits(tokens)
         if self.positions is not None:
             longest = self.positions.num_embeddings

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from course_lib import decoding
 from course_lib.buckets import NUM_BUCKETS, relative_position_bucket
 from course_lib.masks import causal_mask
 from course_lib.multi_head import head_width, merge_heads, split_heads
@@ -193,6 +194,5 @@ def shift_right(targets: Int[Tensor, "batch target"], start: int = START) -> Int
 
     Source: the code published with Raffel et al. 2020, whose start token is the padding token.
     """
-    late = targets.roll(1, dims=1)
-    late[:, 0] = start
+    late = decoding.shift_right(targets, start)
     return late.masked_fill(late < 0, start)

@@ -1,4 +1,4 @@
-"""Seven training runs that differ in one thing each: a healthy one, and six with a fault that happens to everybody."""
+"""Eight training runs: a healthy one, six with a fault that happens to everybody, and one of these six treated."""
 
 import math
 from collections.abc import Callable
@@ -60,6 +60,7 @@ class Patient:
         rate: learning rate by step, counted from 1.
         query_key_factor: multiplies the rate of the projections of queries and keys.
         softmax: as in `WatchedModel`.
+        decay: of the weights, as in AdamW.
         steps: how long the run is watched.
     """
 
@@ -67,6 +68,7 @@ class Patient:
     rate: Callable[[int], float] = climbing
     query_key_factor: float = 1.0
     softmax: Callable[[Tensor, Tensor], Tensor] = masked_softmax
+    decay: float = DECAY
     steps: int = STEPS
 
 
@@ -79,7 +81,8 @@ PATIENTS = {
     HEALTHY: Patient(),
     "learning rate too high": Patient(rate=lambda step: TOO_HIGH * climbing(step)),
     "no warm-up": Patient(model=_POST_NORM, rate=_noam(1)),
-    "vanishing gradient": Patient(model={"num_layers": DEEPER, "kind": "neither"}, steps=SILENT_STEPS),
+    # Without decay: it would move weights that no gradient moves, and hide that nothing does.
+    "vanishing gradient": Patient(model={"num_layers": DEEPER, "kind": "neither"}, decay=0.0, steps=SILENT_STEPS),
     "mask leaks the future": Patient(model={"first_hidden": 2}),
     "heads collapsed": Patient(query_key_factor=COLLAPSING),
     "overflow": Patient(query_key_factor=OVERFLOWING, softmax=careless_softmax),
@@ -110,7 +113,7 @@ def admit(name: str, seed: int = 0) -> Stay:
         torch.manual_seed(seed)
         model = WatchedModel(DIGITS, 2 * HALF, d_model=D_MODEL, softmax=patient.softmax, **patient.model)
     generator = torch.Generator().manual_seed(seed)
-    optimizer = _optimizer(model, patient.query_key_factor)
+    optimizer = _optimizer(model, patient)
     recorder = Recorder(model)
     for step in range(1, choose_steps(patient.steps, SHORT) + 1):
         for group in optimizer.param_groups:
@@ -127,13 +130,14 @@ def admit(name: str, seed: int = 0) -> Stay:
     return Stay(model, recorder.record)
 
 
-def _optimizer(model: WatchedModel, query_key_factor: float) -> torch.optim.Optimizer:
+def _optimizer(model: WatchedModel, patient: Patient) -> torch.optim.Optimizer:
     choosing = [p for name, p in model.named_parameters() if ".w_q." in name or ".w_k." in name]
     chosen = {id(parameter) for parameter in choosing}
     others = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
+    factor = patient.query_key_factor
     groups = [
-        {"params": others, "factor": 1.0, "weight_decay": DECAY},
-        {"params": choosing, "factor": query_key_factor, "weight_decay": DECAY / query_key_factor},
+        {"params": others, "factor": 1.0, "weight_decay": patient.decay},
+        {"params": choosing, "factor": factor, "weight_decay": patient.decay / factor},
     ]
     return torch.optim.AdamW(groups)
 

@@ -10,6 +10,7 @@ from course_lib.training.clinic import HEALTHY, PATIENTS, admit, possible_loss, 
 from course_lib.training.limits import largest_safe_score
 
 NEAR = 0.25  # nats above the lowest possible loss, after a hundred steps
+UNMOVED = 1e-6  # step over weights: a thousandth of the usual
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +27,10 @@ def test_healthy_and_treated_runs_come_near_the_lowest_honest_loss(name):
 
 def test_the_leaking_run_falls_below_what_is_possible():
     assert admit("mask leaks the future").record.loss[-1] < possible_loss() / 10
+
+
+def test_nothing_moves_where_the_gradient_vanishes():
+    assert max(admit("vanishing gradient").record.update_ratio) < UNMOVED
 
 
 def test_the_overflow_ends_the_run_once_a_score_passes_the_limit():

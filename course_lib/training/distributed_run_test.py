@@ -102,8 +102,8 @@ def test_shared_experts_give_every_token_its_own_expert():
     away = int((index[:200] >= 2).sum()), int((index[200:] < 2).sum())
     for report in reports:
         if report.received is not None:
-            travelled = sum(away) * 8 * 8  # those that come to this process, and the results of those it sent
-            assert travelled <= report.received <= travelled + OVERHEAD
+            traveled = sum(away) * 8 * 8  # those that come to this process, and the results of those it sent
+            assert traveled <= report.received <= traveled + OVERHEAD
 
 
 @pytest.mark.slow

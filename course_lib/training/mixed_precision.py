@@ -2,6 +2,7 @@
 
 float16 keeps 11 significant bits and nothing below 6e-8, so small gradients vanish in it, and so do updates that are
 small beside their weight. A factor on the loss lifts the gradients; a float32 copy of the weights keeps the updates.
+bfloat16 has float32's range and needs no factor, but with 8 significant bits it needs the copy all the more.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 BACKOFF, GROWTH = 0.5, 2.0  # factors on the scale, after an overflow and after a long run without one
-HALVES = (torch.float16, torch.bfloat16)
 ADAM_AVERAGES = 2
 FLOAT32, HALF = 4, 2  # bytes of a number
 

@@ -1,7 +1,9 @@
 """The frame of every explorer: real controls, a picture that follows, a still form for when nobody is there."""
 
+import ast
 import base64
 import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 
 from course_lib import frontend
 from course_lib.widgets import Choice, Explorer, Slider, Toggle, base
+
+LETTER = 0.6  # em: a letter's width in the mean, generously; Chromium's default font takes 0.52
 
 CONTROLS = {
     "size": Slider("Size", 1.0, 0.0, 5.0),
@@ -113,3 +117,18 @@ def test_without_a_reader_the_still_form_is_shown(monkeypatch, shown, grading, s
     explorer = Explorer("Title", CONTROLS, draw)
     explorer._ipython_display_()
     assert shown == [explorer.still()]
+
+
+def too_long(source: str) -> list[str]:
+    """Return the labels of sliders in a module's text that would be cut off."""
+    width = float(base.LABEL_WIDTH.removesuffix("em"))
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    firsts = [call.args[0] for call in calls if getattr(call.func, "id", "") in {"Slider", "Choice"}]
+    labels = [first.value for first in firsts if isinstance(first, ast.Constant)]
+    return [label for label in labels if len(str(label)) * LETTER > width]
+
+
+def test_no_label_of_a_slider_is_cut_off():
+    assert too_long('Slider("Features of every head", 1, 0, 2)') == ["Features of every head"]
+    modules = [path for path in Path(base.__file__).parent.glob("*.py") if not path.stem.endswith("_test")]
+    assert {path.name: cut for path in modules if (cut := too_long(path.read_text(encoding="utf-8")))} == {}

@@ -17,7 +17,7 @@ AXIS_COLORS = {
     "d_head": COLORS[3],
     "d_model": COLORS[3],
 }
-ROW, STEP_WIDTH, LABEL_LEFT, BOX_LEFT, BOX_WIDTH, BOX_HEIGHT, GAP = 52, 230, 12, 250, 96, 34, 8
+ROW, LABEL_LEFT, BOX_LEFT, BOX_WIDTH, BOX_HEIGHT, GAP = 52, 12, 250, 96, 34, 8
 
 
 @dataclass(frozen=True)

@@ -117,8 +117,8 @@ def diagonal_of_the_mask_alone(query, key, value, block_mask, block_size):
 
 
 @exercise.misconception("""
-    The blocks meet as they should; the scores are not divided by √d_k. The snippet leaves that out, though the formula
-    right above it in the document has it.
+    The blocks meet as they should; the scores are not divided by √d_k. The snippet leaves that out, though the
+    document's formulas of attention have it.
 """)
 def scale_left_out(query, key, value, block_mask, block_size):
     return block_sparse.block_sparse_attention(query * math.sqrt(query.shape[-1]), key, value, block_mask, block_size)

@@ -151,8 +151,8 @@ def rows_softmaxed(query, key, value, e, f):
 
 
 @exercise.misconception("""
-    Your values are averaged over all n keys with plain attention; only the keys' side was changed in the end. Softmax
-    weights over k mixtures need k mixed values.
+    This is plain attention over all n keys: `e` and `f` change nothing in it. Linformer mixes the n keys into k by `e`
+    and the n values into k by `f`, and attends to the mixtures.
 """)
 def plain_attention(query, key, value, e, f):
     return _attend(query, key, value)

@@ -125,8 +125,9 @@ def scaled_inside(x, projection):
 
 
 @exercise.misconception("""
-    Your features are cosines (and sines). They estimate the exponential too, and this was tried first, but their
-    products can be negative and so can sums of weights. Positive features are the Performer's point: use exp.
+    Your features are cosines. On average their products give cosh(q · k), half of exp(q · k) and half of exp(−q · k).
+    With sines beside them they would estimate the exponential, and this was tried first, but products and sums of
+    weights can be negative. Positive features are the Performer's point: use exp.
 """)
 def cosine_features(x, projection):
     return (x.square().sum(-1, keepdim=True) / 2).exp() * (x @ projection).cos() / math.sqrt(projection.shape[-1])

@@ -172,7 +172,7 @@ def in_numpy(run):
     if np.isnan(series["loss"]).any():
         return OVERFLOW
     later = {name: np.median(values[len(values) * 3 // 4 :]) for name, values in series.items()}
-    if later["update_ratio"] > 0.1:
+    if later["update_ratio"] > 0.05:
         return HIGH
     if series["update_ratio"][:3].max() > 0.1:
         return COLD
@@ -190,10 +190,10 @@ def by_ratios_to_the_start(run):
 
     if any(math.isnan(value) for value in run["loss"].tolist()):
         return OVERFLOW
-    if float(run["update_ratio"][0]) > 20 * end("update_ratio"):
-        return COLD
     if end("update_ratio") > 0.03:
         return HIGH
+    if float(run["update_ratio"][0]) > 20 * end("update_ratio"):
+        return COLD
     if end("update_ratio") < 1e-5:
         return VANISHED
     if end("attention_entropy") < 0.1 * float(run["attention_entropy"][0]):

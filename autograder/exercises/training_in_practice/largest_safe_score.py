@@ -57,8 +57,8 @@ def base_ten(dtype):
 
 
 @exercise.misconception("""
-    You look at the other end: the smallest number above 0, where exp(−score) becomes 0. That is harmless. It is the
-    largest number that a large score runs into.
+    You look at the other end: the smallest normal number, below which exp(−score) gets coarser and then becomes 0.
+    That is harmless. It is the largest number that a large score runs into.
 """)
 def underflow(dtype):
     return -math.log(torch.finfo(dtype).tiny)

@@ -125,8 +125,8 @@ def neither_is_a_share(router_logits, expert_index):
 
 
 @exercise.misconception("""
-    Your probability of an expert averages only over the tokens that chose it. What the others think of it is then lost,
-    and they get no gradient. Take the mean over **all** tokens.
+    Your probability of an expert sums only over the tokens that chose it, and divides by the number of all tokens. What
+    the other tokens think of the expert is then lost. Take the mean over **all** tokens.
 """)
 def chosen_probabilities_alone(router_logits, expert_index):
     chosen = F.one_hot(expert_index, router_logits.shape[-1])

@@ -114,11 +114,80 @@ print({THROUGH!r})
         "limit",
     ),
     Attack(
+        "A22",
+        "memory without a name",
+        "32 MB are put into a file that exists in memory alone, where no folder shows it.",
+        "no limit",
+        f"""
+import os, time
+held = os.memfd_create("held")
+for _ in range(32):
+    os.write(held, bytes(2**20))
+print({THROUGH!r})
+""",
+        "stopped",
+        "limit",
+    ),
+    Attack(
+        "A22",
+        "shared memory",
+        "64 MB are put into shared memory that stays when the process lets it go.",
+        "no limit",
+        f"""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+number = libc.shmget(0, ctypes.c_size_t(64 * 2**20), 0o1600)
+if number < 0:
+    raise OSError(ctypes.get_errno(), "no shared memory")
+place = libc.shmat(number, None, 0)
+libc.shmctl(number, 0, None)
+ctypes.memset(place, 1, 64 * 2**20)
+print({THROUGH!r})
+""",
+        "stopped",
+        "limit",
+    ),
+    Attack(
+        "A24",
+        "deleted files",
+        "Twenty files of 1 MB are written and deleted, but kept open.",
+        "no limit",
+        f"""
+import os, time
+held = []
+for number in range(20):
+    held.append(open(str(number), "wb", buffering=0))
+    os.unlink(str(number))
+    held[-1].write(bytes(2**20))
+time.sleep(2)
+print({THROUGH!r})
+""",
+        "stopped",
+        "limit",
+    ),
+    Attack(
         "A24",
         "endless output",
         "A loop prints 2 GB.",
         "a line of 50 MB is kept",
         f"for _ in range(200_000):\n    print('x' * 10_000)\nprint({THROUGH!r})",
+        "stopped",
+        "limit",
+    ),
+    Attack(
+        "A24",
+        "message of many parts",
+        "One message of 960 MB is sent to the grader, in parts of 48 MB.",
+        "all of it is held in nbgrader's memory",
+        """
+import time, zmq
+line, part = get_ipython().kernel.iopub_thread.socket, bytes(48 * 2**20)
+for _ in range(20):
+    line.send(zmq.Frame(part), zmq.SNDMORE, copy=False)
+line.send(b"")
+time.sleep(600)
+""",
         "stopped",
         "limit",
     ),

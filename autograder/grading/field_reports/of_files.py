@@ -93,7 +93,7 @@ OF_FILES = [
         "What is too large is left out or refused with its size, in archives and in folders.",
         (
             HandIn("enormous file", words="left out: data.bin", lay=endless_file),
-            HandIn("enormous notebook", 0.0, "failed", "at most 200 are read", lay=endless_notebook),
+            HandIn("enormous notebook", 0.0, "failed", "at most 64 are read", lay=endless_notebook),
         ),
         (f"{COLLECTED}::test_a_file_that_is_too_large_is_left_out",),
     ),
