@@ -16,6 +16,7 @@ from autograder.grading.ledger import Ledger
 from autograder.grading.limits import Limits
 from autograder.grading.options import GradeOptions
 from autograder.grading.results import results_path
+from autograder.grading.sandbox import NONE
 from autograder.grading.stock import StockCourse
 from autograder.grading.submissions import HandedIn, Submission, find_submissions, read_submission
 
@@ -90,7 +91,7 @@ class ChapterRun:
         source = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
         self.kit = chapter_kit(self.chapter, source, self.stock.config)
         self.secret = course_secret(self.course, self.options.seed, make_secret)
-        limits = f"{self.cell_seconds} {self.limits}"
+        limits = f"{self.cell_seconds} {self.limits} {'unprotected' if self.options.sandbox == NONE else ''}"
         self.base_key = grading_key(
             self.kit.prepared.encode(), environment_key().encode(), limits.encode(), self.secret
         )

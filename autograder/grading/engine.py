@@ -14,7 +14,7 @@ from autograder.grading.events import words_of_nbgrader
 from autograder.grading.files import forget_graded, source_text, write_graded
 from autograder.grading.gradebook import GradebookWriter, Written
 from autograder.grading.judged import JudgeEndedError
-from autograder.grading.keys import grading_key
+from autograder.grading.keys import grading_key, pages_key
 from autograder.grading.limits import open_many_files
 from autograder.grading.noting import with_notes
 from autograder.grading.on_cluster import outcomes_on_cluster
@@ -246,7 +246,7 @@ class ClassRun(ChapterRun):
             if not submission.graded.is_file():
                 continue
             shown = repr((self.book.read(name), self.ledger.keys.get(name))).encode()
-            page = grading_key(shown)
+            page = grading_key(shown, pages_key().encode())
             if self.options.force or self.ledger.pages.get(name) != page or not self.stock.page(name).is_file():
                 due[name] = page
         if not due:

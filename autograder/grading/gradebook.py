@@ -33,6 +33,7 @@ from autograder.grading.writing import append
 
 TRIES = 4
 SECONDS_BETWEEN_TRIES = 1.0
+LATE_PENALTY = "late penalty"  # in place of a cell's name in a line about a change
 Result = TypeVar("Result")
 
 
@@ -103,7 +104,7 @@ class GradebookWriter:
             if unanswered is not None:
                 self._write_comments(notebook, set(unanswered))
             self.db.flush()
-            self._write_penalty(student, submission, notebook)
+            lines += self._write_penalty(student, submission, notebook)
             self.db.flush()  # holds the database's lock, so that the commit hardly fails
             self._note(lines)
             return self._read(submission, notebook)
@@ -128,7 +129,7 @@ class GradebookWriter:
             notebook = None if submission is None else self._notebook_of(submission)
             if notebook is None:
                 return Written({})
-            self._write_penalty(student, submission, notebook)
+            self._note(self._write_penalty(student, submission, notebook))
             return self._read(submission, notebook)
 
         return self._transaction(work)
@@ -236,16 +237,20 @@ class GradebookWriter:
         for name, row in self._rows(Comment, submitted, [*notebook.solution_cells, *notebook.task_cells]):
             row.auto_comment = "No response." if name in unanswered else None
 
-    def _write_penalty(self, student: str, submission: Any, notebook: Any) -> None:
-        """Let the course's late penalty decide, as nbgrader does; what is so already is not written."""
+    def _write_penalty(self, student: str, submission: Any, notebook: Any) -> list[str]:
+        """Let the course's late penalty decide, as nbgrader does; return the line of its change, if it changed."""
         penalty, late = None, submission.total_seconds_late
         if late > 0:
             score = sum(row.points for row in self._read(submission, notebook).scores.values())
             plugin: Any = self.penalties.plugin_inst
             penalty = plugin.late_submission_penalty(student, score, late)
             penalty = None if penalty is None else min(max(penalty, 0), score)
-        if notebook.late_submission_penalty != penalty:
-            notebook.late_submission_penalty = penalty
+        before = notebook.late_submission_penalty
+        if before == penalty:
+            return []
+        notebook.late_submission_penalty = penalty
+        line = {"student": student, "chapter": self.chapter, "cell": LATE_PENALTY}
+        return [json.dumps(line | {"before": {LATE_PENALTY: before or 0.0}, "after": {LATE_PENALTY: penalty or 0.0}})]
 
     def _note(self, lines: list[str]) -> None:
         """Append the changes to their file before they are committed: a line too many, never one too few."""

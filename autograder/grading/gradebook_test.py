@@ -25,6 +25,7 @@ from autograder.grading.tiny_course import CHAPTER, make_tiny_course
 
 FULL = {"double-test": 1.0, "double-hidden-test": 2.0, "triple-test": 1.0, "triple-hidden-test": 2.0}
 DUE = datetime(2026, 2, 1, 22, 0)
+SHARE = 0.1  # what the late policy of the course takes off for one day begun
 CELLS = len(FULL) + 1
 MOST_THAT_FIT = 200
 
@@ -148,6 +149,18 @@ def test_every_changed_grade_leaves_a_line_and_no_other(book: GradebookWriter, t
     assert (line["before"]["auto_score"], line["after"]["auto_score"]) == (1.0, 0.0)
 
 
+def test_a_changed_late_penalty_leaves_a_line_too(book: GradebookWriter, tmp_path: Path) -> None:
+    book.record("ada", FULL, [], DUE - timedelta(minutes=5))
+    before = len(changes(tmp_path))
+    book.record("ada", FULL, [], DUE + timedelta(days=1))
+    (line,) = changes(tmp_path)[before:]
+    assert (line["cell"], line["before"], line["after"]) == (
+        "late penalty",
+        {"late penalty": 0.0},
+        {"late penalty": pytest.approx(SHARE * sum(FULL.values()))},
+    )
+
+
 def test_lateness_follows_from_the_due_date(book: GradebookWriter) -> None:
     assert book.record("ada", FULL, [], DUE + timedelta(minutes=5)).late == 300
     assert book.record("bea", FULL, [], DUE - timedelta(minutes=5)).late == 0
@@ -185,7 +198,8 @@ def test_a_locked_gradebook_is_waited_for(book: GradebookWriter, stock: StockCou
 def test_a_gradebook_that_stays_locked_is_told_in_a_sentence(
     stock: StockCourse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY_MILLISECONDS", 10)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)  # on PostgreSQL; SQLite has it in the URL
+    stock.folder.db_url = stock.folder.db_url.replace("timeout=30", "timeout=0.01")
     monkeypatch.setattr(writing_module, "SECONDS_BETWEEN_TRIES", 0.01)
     with stock.at_work(), opened(stock.open_gradebook) as gradebook:
         book = GradebookWriter(gradebook, CHAPTER, stock.config, tmp_path / "changes.jsonl", stock.log)

@@ -21,6 +21,7 @@ SHOWN_OF_A_KEY = 16
 OWNER_ONLY = 0o600
 OUR_PACKAGES = ("autograder", "course_lib")
 NO_PART_IN_GRADING = ("authoring", "browser", "commands", "reports")  # what authoring makes is in the source notebook
+MAKES_PAGES = (".py", ".j2", ".css")
 LIBRARIES = ("torch", "numpy", "nbgrader", "nbformat", "ipykernel", "matplotlib")
 
 
@@ -102,6 +103,15 @@ def environment() -> dict[str, str]:
 def environment_key() -> str:
     """Return one key of the environment."""
     return grading_key(*(f"{name} {value}".encode() for name, value in environment().items()))
+
+
+@cache
+def pages_key() -> str:
+    """Return a key of what makes the feedback pages out of what was graded."""
+    package = find_spec("autograder.reports")
+    folders = [Path(folder) for folder in (package.submodule_search_locations if package else None) or ()]
+    files = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in MAKES_PAGES)
+    return grading_key(*(path.read_bytes() for path in files))
 
 
 def grading_code(package: Path) -> list[Path]:

@@ -11,7 +11,13 @@ from autograder.grading.verdicts import AWAITS_PERSON, Score
 def settle_submission(
     result: StudentResult, graded: list[GradedCell], scores: Mapping[str, Score], penalty: float
 ) -> None:
-    """Bring a submission's points, status and late penalty up to the gradebook."""
+    """Bring a submission's points, status and late penalty up to the gradebook.
+
+    Where nothing could be graded, points that a person gave for an earlier submission count only once they are
+    resolved: an old score must not stand for a newer submission that failed.
+    """
+    if result.status == "failed":
+        scores = {name: score if not score.needs_person else Score(0.0, True) for name, score in scores.items()}
     result.exercises = settled(result.exercises, graded, scores)
     result.status = overall_status(result.exercises)
     result.penalty = penalty

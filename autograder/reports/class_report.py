@@ -17,6 +17,7 @@ from autograder.course_folder import chapter_path
 from autograder.errors import CourseError
 from autograder.exercise import all_exercises
 from autograder.grading.cells import role_of
+from autograder.grading.gradebook import LATE_PENALTY
 from autograder.grading.results import ClassResult, results_path
 from autograder.grading.standing import Standing, standing
 from autograder.grading.writing import lines_of
@@ -226,8 +227,9 @@ def json_lines(path: Path) -> Iterable[Mapping]:
 
 
 def score(state: Mapping | None) -> str:
-    """Return the automatic points of one side of a change."""
-    value = (state or {}).get("auto_score")
+    """Return the automatic points of one side of a change, or the late penalty."""
+    state = state or {}
+    value = state.get("auto_score", state.get(LATE_PENALTY))
     return "none" if value is None else f"{value:g}"
 
 
