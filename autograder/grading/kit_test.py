@@ -1,10 +1,18 @@
 """Which test cells are judged outside, read from the source alone."""
 
+from pathlib import Path
+
 import nbformat
 import pytest
 
+from autograder.authoring.chapter_source import read_chapter
+from autograder.authoring.instructor import instructor_notebook
+from autograder.course_folder import chapter_names, source_path
+from autograder.exercise import exercise_names
+from autograder.grading.cells import graded_cells
 from autograder.grading.kit import CheckCall, check_calls, read_call
 
+ROOT = Path(__file__).parents[2]
 IMPORT = "from autograder import check\n\n"
 
 
@@ -58,3 +66,12 @@ def test_only_locked_graded_cells_that_call_our_check_are_judged_outside() -> No
 def test_a_check_that_is_not_the_courses_own_runs_where_the_students_code_runs() -> None:
     cells = [cell("from grading import check\ncheck(softmax)"), cell("check(softmax)", grade_id="b-test")]
     assert check_calls(nbformat.v4.new_notebook(cells=cells)) == {}
+
+
+@pytest.mark.parametrize("chapter", chapter_names(ROOT))
+def test_every_test_of_a_chapter_is_judged_outside_and_checks_an_exercise(chapter: str) -> None:
+    notebook = instructor_notebook(read_chapter(source_path(ROOT, chapter)))
+    calls = check_calls(notebook)
+    assert set(calls) == {mark.grade_id for mark in graded_cells(notebook) if not mark.written}
+    assert calls
+    assert {call.exercise for call in calls.values()} <= set(exercise_names())
