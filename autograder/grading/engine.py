@@ -132,7 +132,12 @@ class ClassRun(ChapterRun):
             tally.failed += result.status == "failed"
             spent = outcome.graded.seconds | {"write": round(time.monotonic() - began, 4)}
             self.events.write(
-                "graded", student=submission.student, status=result.status, points=result.standing, seconds=spent
+                "graded",
+                student=submission.student,
+                status=result.status,
+                points=result.standing,
+                seconds=spent,
+                slow_cells=outcome.graded.slow_cells,
             )
             progress(tally)
 

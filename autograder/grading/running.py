@@ -15,13 +15,14 @@ from autograder.grading.cells import gives_points, grade_id
 from autograder.grading.keys import seed_for
 from autograder.grading.kit import ChapterKit, CheckCall
 from autograder.grading.limits import Limits
-from autograder.grading.verdicts import NO_VERDICT, TIMED_OUT, VERDICT_TYPE
+from autograder.grading.verdicts import NO_VERDICT, TIMED_OUT, VERDICT_TYPE, quote
 
 if TYPE_CHECKING:
     from autograder.grading.judged import Judged
     from autograder.grading.session import Execution, KernelSession
 
 IMPORT_CHECK = "from autograder import check"
+SLOW_SECONDS = 2.0  # a cell that takes longer is named in the log
 CHECK_FAILED, FLOODED = "CheckFailed", "TooMuchOutput"
 DIED = "the code ended the notebook's process"
 DEAF = {
@@ -61,6 +62,7 @@ class NotebookRun:
         self.kernel, self.notebook, self.kit, self.terms = kernel, notebook, kit, terms
         self.scores: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
+        self.slow_cells: dict[str, float] = {}
         self.cell_seconds = self.verdict_seconds = 0.0
         self.has_check = False
         self.ended_because = ""
@@ -68,7 +70,7 @@ class NotebookRun:
 
     def run(self) -> None:
         """Run every code cell in order; graded ones get a score."""
-        for cell in self.notebook.cells:
+        for place, cell in enumerate(self.notebook.cells, start=1):
             if cell.cell_type != "code":
                 continue
             name = str(grade_id(cell))
@@ -77,7 +79,12 @@ class NotebookRun:
             elif gives_points(cell) and not cell.metadata["nbgrader"].get("solution"):
                 self.test_inside(cell)
             elif cell.source.strip():
-                self.execute(cell)
+                self.note_slow(place, cell, self.execute(cell).seconds)
+
+    def note_slow(self, place: int, cell: NotebookNode, seconds: float) -> None:
+        """Note a cell that takes long, by its place and its first line."""
+        if seconds > SLOW_SECONDS:
+            self.slow_cells[f"cell {place}: {quote(cell.source)}"] = round(seconds, 1)
 
     def execute(self, cell: NotebookNode) -> Execution:
         """Run a cell; what a student's code publishes as a verdict is none."""

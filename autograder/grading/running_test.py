@@ -24,8 +24,8 @@ class FakeKernel:
         return Judged(Verdict(False, exercise, "one", None, "too slow", seed), timed_out=True)
 
     def execute(self, source: str, seconds: float) -> Execution:
-        """Run nothing."""
-        return Execution("ok")
+        """Run nothing; a cell that says so takes long."""
+        return Execution("ok", seconds=3.0 if source == "slow" else 0.0)
 
 
 def run_of(*names: str) -> tuple[FakeKernel, NotebookRun]:
@@ -58,3 +58,11 @@ def test_it_is_asked_again_where_the_function_may_be_another_one() -> None:
 
 def test_the_hidden_cases_say_nothing_of_the_visible_ones() -> None:
     assert run_of("b", "a")[0].asked == [("f", True), ("f", False)]
+
+
+def test_a_slow_cell_is_noted_by_its_place_and_first_line() -> None:
+    _, run = run_of("own", "a")
+    assert run.slow_cells == {}
+    run.notebook.cells[0].source = "slow"
+    run.run()
+    assert run.slow_cells == {"cell 1: slow": 3.0}

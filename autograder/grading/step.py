@@ -56,6 +56,7 @@ class Graded:
         unanswered: The answer cells that are as they were handed out, by grade_id; None if nbgrader noted them.
         notebook: The graded notebook's text, or None when it failed.
         seconds: How the time was spent.
+        slow_cells: Seconds of cells that took long and are no tests.
     """
 
     result: StudentResult
@@ -63,6 +64,7 @@ class Graded:
     unanswered: list[str] | None = field(default_factory=list)
     notebook: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    slow_cells: dict[str, float] = field(default_factory=dict)
 
 
 def grade_submission(
@@ -110,7 +112,7 @@ def grade_submission(
     )
     graded.result.status = overall_status(graded.result.exercises)
     clock.lap("finish")
-    graded.seconds = clock.seconds
+    graded.seconds, graded.slow_cells = clock.seconds, run.slow_cells
     return graded
 
 

@@ -55,6 +55,16 @@ class Change:
     after: str
 
 
+@dataclass(frozen=True)
+class SlowCell:
+    """A cell that is no test and took long: for how many, and how long it took whom at most."""
+
+    cell: str
+    students: int
+    seconds: float
+    slowest: str
+
+
 def write_report(course: Path, chapter: str) -> Path:
     """Write `results/CHAPTER.report.html`; return its path.
 
@@ -104,6 +114,7 @@ def report_page(course: Path, result: ClassResult, missing: Sequence[str] = ()) 
             remarks={row.name: remark(row) for row in rows},
             beliefs=beliefs(result),
             slow=slow_checks(rows),
+            slow_cells=slow_cells(course, result),
             failed=failed,
             repaired=by_sentence({name: one.repairs for name, one in result.students.items()}),
             warned=by_sentence({n: one.noticed for n, one in result.students.items() if n not in failed}),
@@ -199,6 +210,20 @@ def is_answer(cell: NotebookNode) -> bool:
     except ValueError:
         return False
     return role is not None and role[1] == "answer"
+
+
+def slow_cells(course: Path, result: ClassResult) -> list[SlowCell]:
+    """Return the cells beside the tests that took long when they were last graded, from the run's log."""
+    latest: dict[str, Mapping[str, float]] = {}
+    for line in json_lines(results_path(course, result.chapter).with_suffix(".log.jsonl")):
+        if line.get("event") == "graded" and line["student"] in result.students:
+            latest[line["student"]] = line.get("slow_cells", {})
+    by_cell: dict[str, list[tuple[float, str]]] = {}
+    for student, cells in latest.items():
+        for cell, seconds in cells.items():
+            by_cell.setdefault(cell, []).append((seconds, student))
+    found = [SlowCell(cell, len(ones), *max(ones)) for cell, ones in by_cell.items()]
+    return sorted(found, key=lambda one: -one.seconds)[:SLOWEST_SHOWN]
 
 
 def last_changes(course: Path, chapter: str) -> list[Change]:

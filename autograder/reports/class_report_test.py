@@ -15,7 +15,15 @@ from autograder.grading.results import (
     write_results,
 )
 from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
-from autograder.reports.class_report import by_sentence, facility_picture, last_changes, remark, write_report
+from autograder.reports.class_report import (
+    SlowCell,
+    by_sentence,
+    facility_picture,
+    last_changes,
+    remark,
+    slow_cells,
+    write_report,
+)
 from autograder.reports.item_statistics import items
 
 WORDS = "Each column of your weights sums to 1"
@@ -97,6 +105,18 @@ def test_only_the_last_runs_changes_of_standing_grades_are_told(course: Path) ->
     text = "".join(json.dumps(line) + "\n" for line in lines) + '{"cut short'
     results.with_suffix(".changes.jsonl").write_text(text)
     assert [(change.before, change.after) for change in last_changes(course, CHAPTER)] == [("1", "2")]
+
+
+def test_slow_cells_are_those_of_the_latest_grading(course: Path) -> None:
+    log = results_path(course, CHAPTER).with_suffix(".log.jsonl")
+    train, plot = "cell 3: train(model)", "cell 5: plot"
+    graded = [("ada & co", {train: 9.0, plot: 4.0}), ("ada & co", {train: 2.5}), ("ben", {train: 3.5}), ("gone", {})]
+    lines = [{"event": "graded", "student": student, "slow_cells": cells} for student, cells in graded]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert slow_cells(course, read_results(course, CHAPTER)) == [SlowCell(train, 2, 3.5, "ben")]
+    page = write_report(course, CHAPTER).read_text(encoding="utf-8")
+    assert "Slow cells beside the checks" in page
+    assert "train(model)" in page
 
 
 def test_answers_are_compared_without_the_starter(course: Path) -> None:
