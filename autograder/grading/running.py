@@ -91,7 +91,8 @@ class NotebookRun:
         self.too_slow.clear()  # the cell may define the function anew
         found = self.kernel.execute(cell.source, self.terms.cell_seconds)
         self.cell_seconds += found.seconds
-        cell.outputs, cell.execution_count = found.outputs, found.count
+        cell.outputs = found.outputs
+        cell.execution_count = None if found.status == "died" else found.count  # chance decides what a dying kernel sends
         if not gives_points(cell):
             for output in cell.outputs:
                 output.get("data", {}).pop(VERDICT_TYPE, None)
