@@ -92,7 +92,7 @@ class NotebookRun:
         found = self.kernel.execute(cell.source, self.terms.cell_seconds)
         self.cell_seconds += found.seconds
         cell.outputs = found.outputs
-        cell.execution_count = None if found.status == "died" else found.count  # chance decides what a dying kernel sends
+        cell.execution_count = None if found.status == "died" else found.count  # whether it still comes is chance
         if not gives_points(cell):
             for output in cell.outputs:
                 output.get("data", {}).pop(VERDICT_TYPE, None)
