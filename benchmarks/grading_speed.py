@@ -59,7 +59,7 @@ ONE, ALL, STOCK = "ours, one at a time", "ours, one on each core", "stock"
 
 @dataclass
 class Timed:
-    """One run: wall seconds from the command's start to its end, and the processor's seconds of all processes."""
+    """One run: wall seconds from the command's start to its end, and processor seconds (not of forked kernels)."""
 
     wall: float
     processor: float
@@ -184,7 +184,6 @@ def compare(folder: Path, students: int, rounds: int) -> dict[str, Any]:
     }
     net = {who: [seconds - own / at_a_time[who] for seconds in found] for who, found in marginal.items()}
     whole = {who: [run.wall for run in by_class[students]] for who, by_class in runs.items()}
-    processor = {who: [run.processor for run in by_class[students]] for who, by_class in runs.items()}
     return {
         "students": students,
         "runs": {who: {size: [asdict(run) for run in found] for size, found in by.items()} for who, by in runs.items()},
@@ -198,7 +197,6 @@ def compare(folder: Path, students: int, rounds: int) -> dict[str, Any]:
             f"marginal time per submission; {ALL}": ratio(marginal, ALL),
             f"the whole run, start and warm-up counted in; {ONE}": ratio(whole, ONE),
             f"the whole run, start and warm-up counted in; {ALL}": ratio(whole, ALL),
-            f"processor time of the whole run; {ALL}": ratio(processor, ALL),
         },
         "different_points": different_points(folders["ours", students], folders[STOCK, students]),
     }
