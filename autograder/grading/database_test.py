@@ -58,6 +58,15 @@ def test_a_server_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) -> N
     assert "secret" not in str(caught.value)
 
 
+def written(path: Path, statements: list[str]) -> bytes:
+    """Make a database of these statements; return what its file holds."""
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    return path.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("statements", "words"),
     [
@@ -71,11 +80,7 @@ def test_a_server_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) -> N
 )
 def test_a_foreign_database_is_refused_and_left_as_it_is(statements: list[str], words: str, tmp_path: Path) -> None:
     path = tmp_path / "book.db"
-    with closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-    before = path.read_bytes()
+    before = written(path, statements)
     with pytest.raises(CourseError, match=words):
         refuse_foreign(f"sqlite:///{path}", "baking")
     assert path.read_bytes() == before
@@ -100,11 +105,7 @@ def test_a_run_refuses_a_foreign_database_and_leaves_it_as_it_is(
 ) -> None:
     course = hand_in(make_tiny_course(tmp_path / "course"))
     path = tmp_path / "foreign.db"
-    with closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-    before = path.read_bytes()
+    before = written(path, statements)
     with pytest.raises(CourseError, match=words):
         grade_chapter(course, CHAPTER, GradeOptions(database=f"sqlite:///{path}"))
     assert path.read_bytes() == before
