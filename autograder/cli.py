@@ -31,6 +31,7 @@ from autograder.commands import (
 from autograder.commands.common import EXIT_WRONG_USE, say_error
 from autograder.errors import CourseError
 
+PARSER_OF_ADDRESSES = "rfc3987_syntax"  # jsonschema would build it, a second's work; no schema of ours has addresses
 EPILOG = """
 Exit codes: 0 all is well; 1 the work was done and found problems (a stale chapter, a submission that could
 not be graded); 2 wrong use or bad input, said in one sentence on stderr; 130 ended by Ctrl-C.
@@ -57,6 +58,7 @@ for command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `course`; bad input becomes one sentence on stderr and exit code 2."""
+    sys.modules.setdefault(PARSER_OF_ADDRESSES, None)  # pyright: ignore[reportArgumentType]
     atexit.register(gc.freeze)  # or Python would search all libraries for garbage once more at its end
     try:
         app(args=arguments, prog_name="course")

@@ -53,6 +53,17 @@ def test_the_grader_itself_loads_no_pytorch() -> None:
     assert loaded.stdout.strip() == "False"
 
 
+def test_no_command_builds_a_parser_of_web_addresses() -> None:
+    lines = (
+        "import sys, autograder.cli",
+        "try: autograder.cli.main(['--help'])",
+        "except SystemExit: pass",
+        "import jsonschema, nbformat; print('lark' in sys.modules, file=sys.stderr)",
+    )
+    loaded = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert loaded.stderr.strip() == "False"
+
+
 def test_an_unknown_option_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("build", "--no-such-option") == 2
     assert "--no-such-option" in capsys.readouterr().err

@@ -237,7 +237,7 @@ def render(found: dict[str, Any], soak: dict[str, Any]) -> str:
         "",
         "Made by `make bench` from `benchmarks/results/grading.json`. Ours is `course grade` with sandbox and outside",
         "verdicts; stock is `nbgrader autograde`, which grades one at a time. Both grade the same",
-        f"{students} submissions of chapter 01 on the same {cores} cores, in turn, {rounds} times. Seconds are of that",
+        f"{students} submissions of chapter 01 on the same {cores} cores, in turn, {counted(rounds)}. Seconds are of that",
         "machine and hour; the ratios are stock divided by ours, run by run.",
         "",
         "| what is compared | lowest | median | highest |",
@@ -299,6 +299,11 @@ def render(found: dict[str, Any], soak: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def counted(rounds: int) -> str:
+    """Return how often in words."""
+    return "once" if rounds == 1 else f"{rounds} times"
 
 
 def shown_ratio(ratio: float) -> str:

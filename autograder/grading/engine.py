@@ -220,7 +220,7 @@ class ClassRun(ChapterRun):
             forget_graded(submission)
             self.ledger.record(name, "", result)
             return result
-        unchanged = unchanged_cells(submission.graded, graded.notebook) if graded.notebook else set()
+        unchanged = partial(unchanged_cells, submission.graded, graded.notebook) if graded.notebook else set
         written = self.book.record(name, graded.scores, graded.unanswered, handed_in.timestamp, unchanged)
         if graded.notebook is not None:
             write_graded(submission, with_notes(graded.notebook, told), handed_in)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,7 +81,7 @@ class GradebookWriter:
         scores: Mapping[str, float | None] | None,
         unanswered: list[str] | None = None,
         timestamp: datetime | None = None,
-        unchanged: Container[str] = (),
+        unchanged: Callable[[], Container[str]] = set,
     ) -> Written:
         """Write one submission's automatic points; a person's points and comments stay.
 
@@ -90,7 +91,7 @@ class GradebookWriter:
                 submission had scored.
             unanswered: Answer cells that are as they were handed out; None leaves the automatic comments alone.
             timestamp: When it was handed in (UTC), if that is known.
-            unchanged: The cells whose work is what it was when a person gave points for it.
+            unchanged: Tells the cells whose work is what it was; called only where a person gave points.
 
         Raises:
             CourseError: The gradebook cannot be written.
@@ -215,15 +216,15 @@ class GradebookWriter:
         student: str,
         submitted: SubmittedNotebook,
         scores: Mapping[str, float | None] | None,
-        unchanged: Container[str],
+        unchanged: Callable[[], Container[str]],
     ) -> list[str]:
-        notebook = self._assignment()[1]
+        notebook, known = self._assignment()[1], cache(unchanged)
         lines = []
         for name, row in self._rows(Grade, submitted, [*notebook.grade_cells, *notebook.task_cells]):
             before = {"auto_score": row.auto_score, "needs_manual_grade": bool(row.needs_manual_grade)}
             row.auto_score = None if scores is None else scores.get(name)
             # As nbgrader has it: what a person graded before is looked at again, here only when it is new.
-            seen = row.manual_score is not None and not row.needs_manual_grade and name in unchanged
+            seen = row.manual_score is not None and not row.needs_manual_grade and name in known()
             row.needs_manual_grade = not seen and (row.auto_score is None or row.manual_score is not None)
             after = {"auto_score": row.auto_score, "needs_manual_grade": row.needs_manual_grade}
             if before != after and not (before["auto_score"] is None and row.auto_score is None and row.id is None):

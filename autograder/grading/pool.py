@@ -22,11 +22,6 @@ from autograder.grading.session import KernelSession
 from autograder.grading.warm_process import WarmProcess
 
 SANDBOX_VARIABLE = "COURSE_SANDBOX"
-REHEARSAL = (
-    "import numpy, torch, matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show(); torch.ones(2).sum()",
-    "numpy.testing.assert_allclose(1, 1); torch.testing.assert_close(torch.ones(1), torch.ones(1)); 1 / 0",
-    "import sys; print('\\n'.join(sys.modules))",
-)
 PROBE_LIMITS = Limits(seconds=30)
 DEFAULT_LIMITS = Limits()
 ENDED = "The warm process has ended; start the run again."
@@ -95,7 +90,7 @@ class KernelPool:
         self.close()
 
     def start(self) -> None:
-        """Start the zygote, choose the sandbox, and rehearse one notebook.
+        """Start the zygote and choose the sandbox.
 
         Raises:
             SandboxError: No sandbox works here and `none` was not asked for, or the asked one does not work.
@@ -108,8 +103,6 @@ class KernelPool:
                 self._process = WarmProcess(self.warm)
             self._process.wait_ready()
             self.kind = self._choose()
-            if self.warm:
-                self._rehearse()
         except BaseException:
             self.close()
             raise
@@ -146,13 +139,6 @@ class KernelPool:
                 shutil.rmtree(folder, ignore_errors=True)
         fallen = [name for name, held in walls.items() if not held]
         return Report(kind, not fallen, f"does not hold: {', '.join(fallen)}" if fallen else "", walls)
-
-    def _rehearse(self) -> None:
-        """Run one notebook and have the zygote import what it needed beyond the libraries."""
-        with tempfile.TemporaryDirectory(dir=self.folder) as work, self.kernel(work) as kernel:
-            outputs = [kernel.execute(source).outputs for source in REHEARSAL][-1]
-        names = outputs[0]["text"].split() if outputs else []
-        self._running().load([name for name in names if not name.startswith("_")])
 
     def new_folder(self) -> str:
         """Make a private folder for one process; its path is short, as a socket's path must be."""

@@ -17,7 +17,10 @@ from autograder.grading import linux
 from autograder.grading.forked import MESSAGE_BYTES
 from autograder.grading.sandbox import SandboxError
 
-ZYGOTE = "import sys; from autograder.grading.zygote import main; main(int(sys.argv[1]), sys.argv[2])"
+ZYGOTE = (
+    "import sys; from autograder.grading.zygote import main; main(int(sys.argv[1]), sys.argv[2], bool(sys.argv[3]))"
+)
+LOADED = "with libraries"
 ZYGOTE_LOG = "zygote.log"
 THREADS_OFF = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME", "VIRTUAL_ENV")
@@ -48,7 +51,7 @@ class WarmProcess:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, (Path(self.folder) / ZYGOTE_LOG).open("wb") as words:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", ZYGOTE, str(theirs.fileno()), self.folder],
+                [sys.executable, "-P", "-c", ZYGOTE, str(theirs.fileno()), self.folder, LOADED if libraries else ""],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -59,8 +62,6 @@ class WarmProcess:
             )
         self.pid = self._process.pid
         self._loading = libraries
-        if libraries:
-            self._ask_to_load([])
 
     def wait_ready(self) -> None:
         """Wait until the libraries are loaded.
@@ -72,16 +73,6 @@ class WarmProcess:
             if self._loading:
                 self._hear_loaded()
                 self._loading = False
-
-    def load(self, names: list[str]) -> None:
-        """Have more modules loaded, and wait for it.
-
-        Raises:
-            SandboxError: It ended instead, with its last words.
-        """
-        with self._lock:
-            self._ask_to_load(names)
-            self._hear_loaded()
 
     def send(self, message: dict[str, Any], descriptors: list[int]) -> None:
         """Send a request with the ends of sockets.
@@ -103,9 +94,6 @@ class WarmProcess:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _ask_to_load(self, names: list[str]) -> None:
-        self._channel.sendall(json.dumps({"preload": names}).encode())
 
     def _hear_loaded(self) -> None:
         if not self._channel.recv(MESSAGE_BYTES):

@@ -33,16 +33,34 @@ LIBRARIES = (
     *("matplotlib.backends.backend_agg", "IPython", "ipykernel.kernelapp", "ipykernel.zmqshell"),
     *("course_lib", "autograder", "autograder.checking", "autograder.codec"),
 )
+LATE_LIBRARIES = (  # what these import when a kernel starts, draws, or shows an error
+    *("IPython.core.completerlib", "IPython.core.debugger", "IPython.core.logger", "IPython.core.oinspect"),
+    *("IPython.core.pylabtools", "IPython.extensions.storemagic", "IPython.utils.wildcard", "encodings.idna"),
+    *("faulthandler", "matplotlib_inline.config", "numpy.testing", "PIL.BmpImagePlugin", "PIL.GifImagePlugin"),
+    *("PIL.JpegImagePlugin", "PIL.PpmImagePlugin", "pygments.formatters.terminal256", "resource", "stack_data"),
+    *("torch._subclasses.schema_check_mode", "tornado.locks", "tornado.platform.asyncio", "tornado.queues"),
+    "zmq.utils.garbage",
+)
 BOUND_TO_A_SHELL = ("matplotlib_inline.backend_inline",)  # it joins the notebook that is there when it is imported
 KERNEL, JUDGE, PROBE = "kernel", "judge", "probe"
+READY = b"ready"
 
 
-def main(descriptor: int, folder: str) -> None:
-    """Serve until the grader's end of the socket closes, remove the run's private folder, and end at once."""
+def main(descriptor: int, folder: str, libraries: bool) -> None:
+    """Serve until the grader's end of the socket closes, remove the run's private folder, and end at once.
+
+    Args:
+        descriptor: The grader's socket.
+        folder: The run's private folder.
+        libraries: Load what notebooks need, and say when it is done, before anything is served.
+    """
     channel, own = socket.socket(fileno=descriptor), os.getpid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers report by themselves; none is to stay a zombie
     try:
+        if libraries:
+            preload()
+            channel.send(READY)
         _serve(channel)
     finally:
         if os.getpid() == own:  # a fork never comes here, but it must not matter if one did
@@ -56,32 +74,28 @@ def _serve(channel: socket.socket) -> None:
             data, descriptors, _, _ = socket.recv_fds(channel, REQUEST_BYTES, 2)
             if not data:
                 return
-            request = json.loads(data)
-            if "preload" in request:
-                channel.send(json.dumps(preload(request["preload"])).encode())
-            else:
-                fork(channel, request, descriptors)
+            fork(channel, json.loads(data), descriptors)
             for number in descriptors:
                 os.close(number)
 
 
-def preload(names: list[str]) -> dict[str, Any]:
-    """Import modules now, so that no fork has to; tell how many threads there are."""
-    for name in names or LIBRARIES:
-        if name not in sys.modules:
-            with contextlib.suppress(Exception):  # a module that a notebook alone can import
-                importlib.import_module(name)
-    if not names:
-        from autograder.exercise import all_exercises
+def preload() -> None:
+    """Import what notebooks and checks need, so that no fork has to."""
+    gc.disable()  # once at the end is enough
+    for name in (*LIBRARIES, *LATE_LIBRARIES):
+        with contextlib.suppress(Exception):  # a module that a notebook alone can import
+            importlib.import_module(name)
+    from autograder.exercise import all_exercises
 
-        all_exercises()
-        _load_course_lib()
-        _first_steps()
+    all_exercises()
+    _load_course_lib()
+    _do_without_a_debugger()
+    _first_steps()
     for name in BOUND_TO_A_SHELL:
         sys.modules.pop(name, None)
-    gc.collect()
+    gc.collect()  # forks look for garbage less often then
     gc.freeze()
-    return {"threads": _threads(), "modules": len(sys.modules)}
+    gc.enable()
 
 
 def _load_course_lib() -> None:
@@ -91,6 +105,13 @@ def _load_course_lib() -> None:
     for module in pkgutil.iter_modules(course_lib.__path__, "course_lib."):
         if not module.name.endswith("_test"):
             importlib.import_module(module.name)
+
+
+def _do_without_a_debugger() -> None:
+    """Let kernels start without a debugger; nobody would speak to it, and to load it takes a tenth of a second."""
+    sys.modules["debugpy"] = None  # pyright: ignore[reportArgumentType]
+    importlib.import_module("ipykernel.debugger")
+    del sys.modules["debugpy"]
 
 
 def _first_steps() -> None:
