@@ -8,7 +8,7 @@ import pytest
 
 from autograder.cli import COMMANDS, main
 from autograder.errors import CourseError
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 HEAVY = ("torch", "nbgrader", "nbformat", "jupytext", "matplotlib")
 
@@ -62,6 +62,14 @@ def test_no_command_builds_a_parser_of_web_addresses() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
     assert loaded.stderr.strip() == "False"
+
+
+@pytest.mark.parametrize(("option", "least"), [("--memory", 256), ("--notebook-timeout", 10), ("--workers", 1)])
+def test_a_limit_too_small_for_any_notebook_is_wrong_use(
+    option: str, least: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("grade", CHAPTER, option, str(least - 1)) == 2
+    assert str(least) in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autograder.grading.private_postgres import PrivatePostgres, programs
+from autograder.testing.private_postgres import PrivatePostgres, programs
 
 
 @pytest.fixture(scope="session")

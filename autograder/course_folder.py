@@ -7,6 +7,7 @@ SOLUTIONS = "solutions"
 CHAPTERS = "chapters"
 STARTERS = ".starters"  # in chapters/ of a learner's bundle, which has no sources
 SOURCE_NOTEBOOKS = Path("build") / "source"
+TEST_ROOMS = ("attacks", "browser", "field_reports", "testing")  # folders of our packages that only tests use
 
 
 class CourseNotFound(LookupError):

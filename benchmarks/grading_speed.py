@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from autograder.commands.demo import make_course
-from autograder.grading.checked_course import CHAPTER as TINY
 from autograder.grading.demo_class import class_drafts, hand_in, read_material
 from autograder.grading.events import run_log
-from autograder.grading.soaking import make_soaked_class
 from autograder.grading.stock import StockCourse
+from autograder.testing.checked_course import CHAPTER as TINY
+from autograder.testing.soaking import make_soaked_class
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = "01_attention"
@@ -237,8 +237,8 @@ def render(found: dict[str, Any], soak: dict[str, Any]) -> str:
         "",
         "Made by `make bench` from `benchmarks/results/grading.json`. Ours is `course grade` with sandbox and outside",
         "verdicts; stock is `nbgrader autograde`, which grades one at a time. Both grade the same",
-        f"{students} submissions of chapter 01 on the same {cores} cores, in turn, {counted(rounds)}. Seconds are of that",
-        "machine and hour; the ratios are stock divided by ours, run by run.",
+        f"{students} submissions of chapter 01 on the same {cores} cores, in turn, {counted(rounds)}. Seconds are of",
+        "that machine and hour; the ratios are stock divided by ours, run by run.",
         "",
         "| what is compared | lowest | median | highest |",
         "|---|---:|---:|---:|",

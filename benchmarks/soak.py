@@ -17,11 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.checked_course import CHAPTER
 from autograder.grading.events import run_log
 from autograder.grading.results import read_results
-from autograder.grading.soaking import KILOBYTE, MEGABYTE, SEED, kill_at_random, make_soaked_class, soak
 from autograder.grading.stock import StockCourse
+from autograder.testing.checked_course import CHAPTER
+from autograder.testing.soaking import KILOBYTE, MEGABYTE, SEED, kill_at_random, make_soaked_class, soak
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "soak.json"

@@ -7,7 +7,7 @@ from autograder.authoring.badges import BEGIN, END, Repository, readme_with_badg
 from autograder.authoring.roles import BuildError
 from autograder.build import build_all
 from autograder.course_folder import chapter_path, find_course
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 PUBLISHED = Repository("someone", "course")
 README = f"# Title\n\n{BEGIN}\n{END}\n\nText.\n"

@@ -17,8 +17,8 @@ from autograder.browser.story import BROKEN, SOFTMAX_OVER_QUERIES, WRITTEN_ANSWE
 from autograder.build import answered_notebook, model_answers
 from autograder.course_folder import CONFIG_NAME
 from autograder.grading.database import POSTGRESQL, SQLITE, database_url
-from autograder.grading.private_postgres import PrivatePostgres
 from autograder.grading.results import read_results
+from autograder.testing.private_postgres import PrivatePostgres
 
 pytestmark = pytest.mark.slow
 ADA, BEA = "ada", "bea"

@@ -7,7 +7,7 @@ from pathlib import Path
 from autograder.authoring.release import write_notebook
 from autograder.build import starter_notebook
 from autograder.collecting.whole import draft_of
-from autograder.course_folder import CHAPTERS, CONFIG_NAME, STARTERS, chapter_path
+from autograder.course_folder import CHAPTERS, CONFIG_NAME, STARTERS, TEST_ROOMS, chapter_path
 from autograder.errors import CourseError
 
 TOP = "inside-a-transformer-block"  # the folder in the archive
@@ -78,7 +78,7 @@ def package_files(course: Path, package: str) -> Iterator[tuple[str, bytes]]:
     for path in sorted((course / package).rglob("*")):
         inside = path.relative_to(course)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in inside.parts)
-        test = path.stem.endswith("_test") or path.name == "conftest.py" or "browser" in inside.parts
+        test = path.stem.endswith("_test") or path.name == "conftest.py" or {*inside.parts} & {*TEST_ROOMS}
         if path.is_file() and not hidden and not test:
             yield inside.as_posix(), path.read_bytes()
 

@@ -12,7 +12,7 @@ import pytest
 from autograder.build import model_answers
 from autograder.cli import main
 from autograder.collecting.bundle import TOP, pack_bundle
-from autograder.course_folder import find_course
+from autograder.course_folder import TEST_ROOMS, find_course
 from autograder.errors import CourseError
 
 COURSE = find_course(Path(__file__).parent)
@@ -49,7 +49,8 @@ def test_chapters_checks_library_and_set_up_are_there(bundle: Path) -> None:
 def test_answers_tests_and_caches_are_not(bundle: Path) -> None:
     names = [path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()]
     assert not [name for name in names if name.startswith("solutions/") or name.endswith("_test.py")]
-    assert not [name for name in names if "__pycache__" in name or "conftest" in name or "/browser/" in name]
+    assert not [name for name in names if "__pycache__" in name or "conftest" in name]
+    assert not [name for name in names if {*name.split("/")} & {*TEST_ROOMS}]
     notebook = (bundle / "chapters/01_attention/01_attention.ipynb").read_text(encoding="utf-8")
     answer = model_answers(COURSE, "01_attention")["attention_scores"].strip().splitlines()[-1].strip()
     assert answer not in notebook

@@ -30,7 +30,7 @@ from autograder.grading.engine import grade_chapter
 from autograder.grading.events import run_log
 from autograder.grading.pool import KernelPool
 from autograder.grading.stock import StockCourse
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 DUE = datetime(2026, 2, 1, 22, 0)

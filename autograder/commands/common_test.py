@@ -9,7 +9,7 @@ import pytest
 from autograder.commands.common import handed_in_chapter, resolve_chapter
 from autograder.commands.demo import typed
 from autograder.errors import CourseError
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 START = "00_start_here"
 

@@ -13,8 +13,8 @@ import pytest
 
 from autograder.build import answered_notebook
 from autograder.commands.common import EXIT_INTERRUPTED
-from autograder.grading.checked_course import CHAPTER, FIRST, RIGHT, make_checked_course
 from autograder.grading.results import read_results
+from autograder.testing.checked_course import CHAPTER, FIRST, RIGHT, make_checked_course
 
 SLOW = {FIRST: f"import time\ntime.sleep(6)\n{RIGHT[FIRST]}"}
 PATIENCE = 120.0  # seconds; a busy machine starts slowly

@@ -15,7 +15,7 @@ import pytest
 from autograder.build import build_all
 from autograder.commands import lab
 from autograder.errors import CourseError
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 HERE = "127.0.0.1"
 START_SECONDS = 120  # before a server counts as not starting at all

@@ -8,10 +8,10 @@ import pytest
 from autograder.build import answered_notebook
 from autograder.course_folder import source_path
 from autograder.errors import CourseError
-from autograder.grading.checked_course import CHAPTER, FIRST, RIGHT, make_checked_course
 from autograder.grading.engine import grade_chapter
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import results_path
+from autograder.testing.checked_course import CHAPTER, FIRST, RIGHT, make_checked_course
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from autograder.grading.engine import Tally, grade_chapter
 from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import ClassResult, read_results
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 DASK = Path(sys.executable).parent / "dask"

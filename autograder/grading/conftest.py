@@ -1,10 +1,13 @@
 """One warm pool for all tests of the grading engine."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
+from autograder.grading.engine import grade_chapter
 from autograder.grading.pool import KernelPool
+from autograder.grading.results import ClassResult
 from autograder.grading.sandbox import LANDLOCK, NAMESPACES, SandboxError
 
 
@@ -29,3 +32,9 @@ def walled_pool(request: pytest.FixtureRequest, warm_pool: KernelPool) -> Iterat
     before, warm_pool.kind = warm_pool.kind, request.param
     yield warm_pool
     warm_pool.kind = before
+
+
+@pytest.fixture
+def grade(warm_pool: KernelPool) -> Callable[..., ClassResult]:
+    """Return `grade_chapter` with the pool that all tests share."""
+    return partial(grade_chapter, pool=warm_pool)

@@ -16,10 +16,10 @@ from autograder.grading.engine import Tally, grade_chapter
 from autograder.grading.events import run_log
 from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
-from autograder.grading.private_postgres import PrivatePostgres
 from autograder.grading.results import read_results
 from autograder.grading.stock import StockCourse
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.private_postgres import PrivatePostgres
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 COURSE = Path("/course")
 STUDENTS = ("ada", "bea", "cem")

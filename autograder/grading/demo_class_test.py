@@ -10,7 +10,7 @@ from autograder.commands.demo import MARK, make_course
 from autograder.errors import CourseError
 from autograder.grading.cells import grade_id
 from autograder.grading.demo_class import CLASS_SIZE, class_drafts, make_class, make_uniform_class, read_material
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 
 @pytest.fixture(scope="module")

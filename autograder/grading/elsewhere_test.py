@@ -12,7 +12,6 @@ import pytest
 from autograder.build import answered_notebook
 from autograder.errors import CourseError
 from autograder.grading import elsewhere
-from autograder.grading.checked_course import CHAPTER, FIRST, RIGHT, make_checked_course
 from autograder.grading.elsewhere import Order, grade_there, packed, unpacked
 from autograder.grading.files import source_text
 from autograder.grading.keys import environment
@@ -21,6 +20,7 @@ from autograder.grading.limits import Limits
 from autograder.grading.pool import KernelPool
 from autograder.grading.sandbox import AUTO
 from autograder.grading.stock import load_configuration
+from autograder.testing.checked_course import CHAPTER, FIRST, RIGHT, make_checked_course
 
 
 @pytest.fixture

@@ -1,30 +1,25 @@
 """Grading a class: every submission gets its result, whatever the others do."""
 
 import copy
-import errno
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from autograder.build import answered_notebook, build_all
-from autograder.course_folder import source_path
+from autograder.build import build_all
 from autograder.errors import CourseError
 from autograder.grading import engine
 from autograder.grading.cells import grade_id
-from autograder.grading.engine import grade_chapter, planned
+from autograder.grading.engine import ClassRun, grade_chapter, planned
 from autograder.grading.events import run_log
-from autograder.grading.judged import JudgeEndedError
+from autograder.grading.limits import Limits
 from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import ClassResult, read_results, results_path
 from autograder.grading.stock import StockCourse
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, RIGHT, hand_in, make_tiny_course, points
 
 pytestmark = pytest.mark.slow
 CELL_TIMEOUT = 8
@@ -32,17 +27,6 @@ SQUARED = "def double(x):\n    return x * x"
 LOOP = "def double(x):\n    while True:\n        pass"
 DEADLY = "import os\n\n\ndef double(x):\n    os._exit(1)"
 WRITTEN = {"why-written": "Because I say so."}
-
-
-def hand_in(course: Path, student: str, answers: dict[str, str], damage: Callable | None = None) -> Path:
-    """Hand in the chapter with these answers; return the file."""
-    notebook = answered_notebook(course, CHAPTER, answers)
-    if damage is not None:
-        damage(notebook)
-    path = course / "submitted" / student / CHAPTER / f"{CHAPTER}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, path)
-    return path
 
 
 def double_a_test(notebook: NotebookNode) -> None:
@@ -81,17 +65,6 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def graded(course: Path, warm_pool: KernelPool) -> ClassResult:
     """Return the class's results."""
     return grade_chapter(course, CHAPTER, pool=warm_pool)
-
-
-@pytest.fixture
-def grade(warm_pool: KernelPool) -> Callable[..., ClassResult]:
-    """Return `grade_chapter` with the pool that all tests share."""
-    return partial(grade_chapter, pool=warm_pool)
-
-
-def points(result: ClassResult, student: str) -> dict[str, float]:
-    """Return a student's points by exercise."""
-    return {name: exercise.points for name, exercise in result.students[student].exercises.items()}
 
 
 @pytest.mark.parametrize(
@@ -225,6 +198,13 @@ def test_bad_input_is_refused_in_a_sentence(
         grade_chapter(course, chapter, options)
 
 
+def test_a_notebook_that_may_take_long_gets_the_processor_as_long(course: Path) -> None:
+    long = 10 * Limits().cpu_seconds
+    limits = ClassRun(course, CHAPTER, GradeOptions(notebook_timeout=long + 0.5)).limits
+    assert (limits.seconds, limits.cpu_seconds) == (long + 0.5, long + 1)
+    assert ClassRun(course, CHAPTER, GradeOptions(notebook_timeout=10)).limits.cpu_seconds == Limits().cpu_seconds
+
+
 def test_an_unforeseen_error_is_one_submissions_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable
 ) -> None:
@@ -304,107 +284,3 @@ def test_ctrl_c_keeps_what_was_graded(tmp_path: Path, grade: Callable, warm_pool
     assert len(read_results(course, CHAPTER).students) == 1
     assert sum(due for _, due in planned(course, CHAPTER, GradeOptions())) == 2
     assert len(grade(course, CHAPTER).students) == 3
-
-
-class OtherError(Exception):
-    """An error with a number that is no OSError, as other libraries have them."""
-
-    def __init__(self, number: int):
-        """Note the number."""
-        self.errno = number
-
-
-@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "planted"), OtherError(errno.ENFILE)])
-def test_a_system_without_means_ends_the_run_in_a_sentence_and_costs_nobody_anything(
-    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable
-) -> None:
-    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
-    hand_in(course, "ada", RIGHT)
-    first = grade(course, CHAPTER)
-
-    def planted(*_: object) -> None:
-        raise error
-
-    with monkeypatch.context() as patch, pytest.raises(CourseError, match="This system has nothing left to give"):
-        patch.setattr(engine, "grade_submission", planted)
-        grade(course, CHAPTER, GradeOptions(force=True))
-    assert read_results(course, CHAPTER) == first
-    assert (course / "feedback" / "ada" / CHAPTER).exists()
-
-
-def test_a_judge_that_ends_is_asked_anew_and_a_second_time_is_no_lasting_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable
-) -> None:
-    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
-    hand_in(course, "ada", RIGHT)
-    real, calls, deaths = engine.grade_submission, [], 1
-
-    def planted(*arguments: Any) -> Any:
-        calls.append(arguments)
-        if len(calls) <= deaths:
-            raise JudgeEndedError("the process that judges ended before its verdict")
-        return real(*arguments)
-
-    monkeypatch.setattr(engine, "grade_submission", planted)
-    assert grade(course, CHAPTER).students["ada"].status == "graded"
-    calls, deaths = [], 2
-    ada = grade(course, CHAPTER, GradeOptions(force=True)).students["ada"]
-    assert "the process that judges ended" in ada.warnings[0]
-    assert planned(course, CHAPTER, GradeOptions()) == [("ada", True)]
-
-
-def test_a_notebook_that_ends_its_process_at_once_has_no_points_for_a_reason_and_is_not_graded_again(
-    tmp_path: Path, grade: Callable
-) -> None:
-    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
-    source = source_path(course, CHAPTER)
-    source.write_text(source.read_text().split('# %% [markdown] exercise="why"')[0])
-    hand_in(course, "ada", RIGHT | {"double": "import os; os._exit(1)"})
-    ada = grade(course, CHAPTER).students["ada"]
-    assert (ada.status, ada.points) == ("failed", 0)
-    assert "ended" in str(ada.exercises["triple"].message)
-    with StockCourse(course, CHAPTER, run_log(CHAPTER)).gradebook() as book:
-        assert book.find_grade("triple-test", CHAPTER, CHAPTER, "ada").auto_score == 0
-    assert (course / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html").is_file()
-    assert planned(course, CHAPTER, GradeOptions()) == [("ada", False)]
-
-
-@pytest.mark.parametrize("limit", ["-1", "None"])
-def test_a_configuration_without_a_limit_for_cells_grades(limit: str, tmp_path: Path, grade: Callable) -> None:
-    course = make_tiny_course(tmp_path / "course")
-    with (course / "nbgrader_config.py").open("a") as config:
-        config.write(f"c.Execute.timeout = {limit}\n")
-    hand_in(course, "ada", RIGHT)
-    assert points(grade(course, CHAPTER), "ada")["double"] > 0
-
-
-def test_a_damaged_earlier_notebook_hinders_nobody(tmp_path: Path, grade: Callable) -> None:
-    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
-    hand_in(course, "ada", RIGHT)
-    first = points(grade(course, CHAPTER), "ada")
-    graded = course / "autograded" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
-    graded.chmod(0o644)
-    graded.write_text("{")
-    assert points(grade(course, CHAPTER, GradeOptions(force=True)), "ada") == first
-
-
-def test_without_warm_kernels_grading_refuses_unless_told_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "warm_kernels_run_here", lambda: False)
-    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
-    hand_in(course, "ada", RIGHT | {"double": SQUARED})
-    hand_in(course, "bea", {}).write_bytes(b"rubbish")
-    with pytest.raises(CourseError, match="--sandbox none"):
-        grade_chapter(course, CHAPTER)
-    result = grade_chapter(course, CHAPTER, GradeOptions(sandbox="none"))
-    assert points(result, "ada") == {"double": 0, "triple": 3, "why": 0}
-    assert result.students["bea"].status == "failed"
-
-
-def test_a_run_without_a_sandbox_that_works_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    course = make_tiny_course(tmp_path / "course", CELL_TIMEOUT)
-    hand_in(course, "ada", RIGHT)
-    with pytest.raises(CourseError, match="must be one of"):
-        grade_chapter(course, CHAPTER, GradeOptions(sandbox="paper"))
-    assert read_results(course, CHAPTER).students == {}

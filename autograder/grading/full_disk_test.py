@@ -18,7 +18,7 @@ from autograder.grading.engine import grade_chapter
 from autograder.grading.killed_test import SEED, class_that_handed_in_again, state
 from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
-from autograder.grading.tiny_course import CHAPTER
+from autograder.testing.tiny_course import CHAPTER
 
 pytestmark = pytest.mark.slow
 OPTIONS = GradeOptions(seed=SEED, workers=1)
@@ -32,7 +32,7 @@ from autograder.grading.engine import grade_chapter
 from autograder.grading.full_disk_test import OPTIONS
 from autograder.grading.linux import mount
 from autograder.grading.pool import KernelPool
-from autograder.grading.tiny_course import CHAPTER
+from autograder.testing.tiny_course import CHAPTER
 
 course, place, rooms = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
 MS_REMOUNT, PLENTY = 0x20, "size=64m"

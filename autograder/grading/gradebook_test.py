@@ -19,9 +19,9 @@ from autograder.grading import gradebook as writing_module
 from autograder.grading.database import opened
 from autograder.grading.files import source_text, write_if_new
 from autograder.grading.gradebook import GradebookWriter
-from autograder.grading.private_postgres import PrivatePostgres
 from autograder.grading.stock import StockCourse
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
+from autograder.testing.private_postgres import PrivatePostgres
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 FULL = {"double-test": 1.0, "double-hidden-test": 2.0, "triple-test": 1.0, "triple-hidden-test": 2.0}
 DUE = datetime(2026, 2, 1, 22, 0)

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from autograder.course_folder import TEST_ROOMS
 from autograder.verdict import LARGEST_SEED
 
 SEED_KEY = Path("build") / ".seed-key"
@@ -20,7 +21,7 @@ SECRET_BYTES = 32
 SHOWN_OF_A_KEY = 16
 OWNER_ONLY = 0o600
 OUR_PACKAGES = ("autograder", "course_lib")
-NO_PART_IN_GRADING = ("authoring", "browser", "commands", "reports")  # what authoring makes is in the source notebook
+NO_PART_IN_GRADING = ("authoring", "collecting", "commands", "learning", "reports", *TEST_ROOMS)
 MAKES_PAGES = (".py", ".j2", ".css")
 LIBRARIES = ("torch", "numpy", "nbgrader", "nbformat", "ipykernel", "matplotlib")
 
@@ -115,9 +116,9 @@ def pages_key() -> str:
 
 
 def grading_code(package: Path) -> list[Path]:
-    """Return the files of a package of ours that can change a grade."""
+    """Return the files of a package of ours that can change a grade; what authoring makes is in the notebook."""
     return sorted(
         path
         for path in package.rglob("*.py")
-        if not path.name.endswith("_test.py") and path.relative_to(package).parts[0] not in NO_PART_IN_GRADING
+        if not path.name.endswith("_test.py") and not {*path.relative_to(package).parts} & {*NO_PART_IN_GRADING}
     )

@@ -29,7 +29,7 @@ from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import read_results
 from autograder.grading.session import Execution, KernelSession
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 STUDENTS = ("ada", "bea", "cem", "dov")

@@ -15,7 +15,7 @@ from autograder.grading.engine import grade_chapter
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import StudentResult, read_results
 from autograder.grading.stock import StockCourse
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 DUE = datetime(2026, 2, 1, 22, 0)

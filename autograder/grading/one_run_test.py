@@ -10,7 +10,7 @@ import pytest
 from autograder.errors import CourseError
 from autograder.grading.engine import grade_chapter
 from autograder.grading.one_run import one_run_at_a_time
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 HOLD = """
 import sys, time

@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from autograder.build import solved_notebook, starter_notebook
 from autograder.grading.cells import gives_points, grade_id
 from autograder.grading.repair import repair_cells
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from autograder.grading.engine import ClassRun
 from autograder.grading.pool import KernelPool
-from autograder.grading.soaking import KILOBYTE, OUTPUT_BYTES, make_soaked_class, soak
+from autograder.testing.soaking import KILOBYTE, OUTPUT_BYTES, make_soaked_class, soak
 
 pytestmark = pytest.mark.slow
 STUDENTS = 40

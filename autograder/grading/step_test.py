@@ -13,7 +13,6 @@ from nbgrader.utils import determine_grade
 
 from autograder.build import answered_notebook
 from autograder.grading.cells import gives_points, grade_id
-from autograder.grading.checked_course import CHAPTER, FIRST, POINTS, RIGHT, SECOND, make_checked_course
 from autograder.grading.files import source_text
 from autograder.grading.kit import ChapterKit, chapter_kit
 from autograder.grading.limits import Limits
@@ -22,6 +21,7 @@ from autograder.grading.running import Terms
 from autograder.grading.step import Graded, grade_submission
 from autograder.grading.stock import load_configuration
 from autograder.grading.verdicts import VERDICT_TYPE
+from autograder.testing.checked_course import CHAPTER, FIRST, POINTS, RIGHT, SECOND, make_checked_course
 
 CELL_SECONDS = 6.0
 TERMS = Terms("ada", b"secret", CELL_SECONDS, Limits(seconds=60))

@@ -15,7 +15,7 @@ from autograder.grading.pool import SANDBOX_VARIABLE, KernelPool
 from autograder.grading.provisioner import NAME
 from autograder.grading.sandbox import NAMESPACES
 from autograder.grading.stock import StockCourse
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent

@@ -10,8 +10,8 @@ from nbformat.v4 import new_output
 
 from autograder.build import build_all
 from autograder.course_folder import SOLUTIONS, chapter_path
-from autograder.grading.tiny_course import CHAPTER, make_tiny_course
 from autograder.learning.notebooks import by_grade_id, learner_notebook
+from autograder.testing.tiny_course import CHAPTER, make_tiny_course
 
 
 @pytest.fixture(scope="package")

@@ -11,7 +11,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from autograder.cli import main
 from autograder.course_folder import SOLUTIONS, chapter_path, starter_path
 from autograder.errors import CourseError
-from autograder.grading.tiny_course import CHAPTER, RIGHT
 from autograder.learning.answers import model_answer
 from autograder.learning.conftest import answer, correct, notebook_of, save
 from autograder.learning.notebooks import by_grade_id, learner_notebook
@@ -19,6 +18,7 @@ from autograder.learning.progress import ChapterProgress, progress
 from autograder.learning.resetting import reset
 from autograder.learning.updating import update
 from autograder.reports.progress_table import course_html, course_rows
+from autograder.testing.tiny_course import CHAPTER, RIGHT
 
 PASSED = "double: passed, 2 cases (seed 7)"
 

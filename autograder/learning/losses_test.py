@@ -11,12 +11,12 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.course_folder import chapter_path
 from autograder.errors import CourseError
-from autograder.grading.tiny_course import CHAPTER, RIGHT
 from autograder.learning.answers import model_answer
 from autograder.learning.conftest import answer, correct, notebook_of, save
 from autograder.learning.notebooks import by_grade_id, chapter_of
 from autograder.learning.resetting import reset
 from autograder.learning.updating import update
+from autograder.testing.tiny_course import CHAPTER, RIGHT
 
 WORK = f"{RIGHT['double']}\n# my real work"
 PICTURE = {"i.png": {"image/png": "iVBORw0KGgo="}}

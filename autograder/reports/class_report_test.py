@@ -14,7 +14,6 @@ from autograder.grading.results import (
     results_path,
     write_results,
 )
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
 from autograder.reports.class_report import (
     SlowCell,
     by_sentence,
@@ -25,6 +24,7 @@ from autograder.reports.class_report import (
     write_report,
 )
 from autograder.reports.item_statistics import items
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 WORDS = "Each column of your weights sums to 1"
 

@@ -9,10 +9,10 @@ from autograder.grading.events import run_log
 from autograder.grading.options import GradeOptions
 from autograder.grading.results import read_results
 from autograder.grading.stock import StockCourse
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
 from autograder.reports.class_report import write_report
 from autograder.reports.copies import enlarge
 from autograder.reports.pages import write_pages
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 MANY = 5
 

@@ -11,7 +11,7 @@ from autograder.grading.attacks.handing_in import HAND_INS, SECRET_FILE, HandIn,
 from autograder.grading.engine import grade_chapter
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import ClassResult
-from autograder.grading.tiny_course import CHAPTER, POINTS, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, POINTS, RIGHT, make_tiny_course
 
 HONEST = HandIn("M", "honest", "Everything is solved.", "full points", RIGHT, POINTS["double"] + POINTS["triple"])
 CELL_TIMEOUT = 20

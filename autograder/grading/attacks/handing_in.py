@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from autograder.build import answered_notebook
 from autograder.grading.cells import grade_id
 from autograder.grading.results import StudentResult
-from autograder.grading.tiny_course import CHAPTER, POINTS, RIGHT
+from autograder.testing.tiny_course import CHAPTER, POINTS, RIGHT
 
 SCRIPT = "<script>fetch('/grades')</script>"
 PICTURE = "<img src='x' onerror='fetch(\"/grades\")'>"

@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.grading.attacks.attack import PATIENCE
 from autograder.grading.attacks.consuming import THROUGH
 from autograder.grading.limits import Limits
-from autograder.grading.watching import processes_with, soon
+from autograder.testing.watching import processes_with, soon
 
 CHAPTER = "01_attention"
 SMALL = Limits(memory_mb=500, processes=60, file_mb=2, disk_mb=8, output_bytes=20_000)

@@ -17,7 +17,7 @@ from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
 from autograder.grading.results import ClassResult
 from autograder.grading.submissions import TIMESTAMP
-from autograder.grading.tiny_course import CHAPTER, POINTS, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, POINTS, make_tiny_course
 
 pytestmark = pytest.mark.slow
 CELL_SECONDS = 6

@@ -24,7 +24,7 @@ from autograder.grading.results import ClassResult, ExerciseResult, StudentResul
 from autograder.grading.running import Terms
 from autograder.grading.sandbox import SandboxError
 from autograder.grading.step import Graded
-from autograder.grading.tiny_course import CHAPTER, POINTS, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, POINTS, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 FEW, MANY = 3, 12

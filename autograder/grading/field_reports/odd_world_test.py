@@ -25,7 +25,7 @@ from autograder.grading.results import read_results
 from autograder.grading.running import Terms
 from autograder.grading.step import grade_submission
 from autograder.grading.stock import load_configuration
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 NOTEBOOK = f"{CHAPTER}.ipynb"
 ROSTER = "id,first_name,last_name,email\nABC1,Ada,Lovelace,ada@uni.example\n"

@@ -17,7 +17,7 @@ from autograder.grading.field_reports.damaging import (
 )
 from autograder.grading.field_reports.report import ONE, HandIn, Report
 from autograder.grading.field_reports.saving import beside
-from autograder.grading.tiny_course import RIGHT
+from autograder.testing.tiny_course import RIGHT
 
 WRONG_DOUBLE = RIGHT | {"double": "def double(x):\n    return x"}
 USES_LOST_IMPORT = RIGHT | {"triple": "def triple(x):\n    return round(math.fsum([x, x, x]))"}

@@ -19,7 +19,7 @@ from autograder.grading.field_reports.saving import (
     with_mark,
     with_windows_line_ends,
 )
-from autograder.grading.tiny_course import RIGHT
+from autograder.testing.tiny_course import RIGHT
 
 COLLECTED = "autograder/collecting/collect_test.py"
 HERE = "autograder/grading/field_reports"

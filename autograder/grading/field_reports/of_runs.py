@@ -3,7 +3,7 @@
 from autograder.grading.field_reports.damaging import add_cell, put_first, save_a_huge_output, together
 from autograder.grading.field_reports.report import ONE, HandIn, Report
 from autograder.grading.field_reports.saving import HELPER, beside
-from autograder.grading.tiny_course import RIGHT
+from autograder.testing.tiny_course import RIGHT
 
 ENGINE, SESSION = "autograder/grading/engine_test.py", "autograder/grading/session_test.py"
 HERE = "autograder/grading/field_reports"

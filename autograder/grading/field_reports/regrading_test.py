@@ -11,8 +11,8 @@ from autograder.grading.events import run_log
 from autograder.grading.field_reports.report import HandIn
 from autograder.grading.pool import KernelPool
 from autograder.grading.stock import StockCourse
-from autograder.grading.tiny_course import CHAPTER, RIGHT, make_tiny_course
 from autograder.reports.feedback import UNANSWERED
+from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
 
 pytestmark = pytest.mark.slow
 STUDENT, ESSAY = "ada", "why-written"

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from autograder.build import answered_notebook
 from autograder.grading.results import Status, StudentResult
-from autograder.grading.tiny_course import CHAPTER, RIGHT
+from autograder.testing.tiny_course import CHAPTER, RIGHT
 
 NOTEBOOK = f"{CHAPTER}.ipynb"
 BOTH = 6.0  # the points of two right functions; the written question is a person's

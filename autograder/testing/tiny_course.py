@@ -1,9 +1,14 @@
 """A course of one tiny chapter, for the tests of grading: two exercises and a written question, no heavy import."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import nbformat
+
+from autograder.build import answered_notebook
 from autograder.course_folder import CONFIG_NAME, SOLUTIONS
+from autograder.grading.results import ClassResult
 
 CHAPTER = "01_tiny"
 POINTS = {"double": 3.0, "triple": 3.0, "why": 2.0}
@@ -91,3 +96,19 @@ def make_tiny_course(folder: Path, cell_timeout: int | None = None) -> Path:
     if cell_timeout is not None:
         config.write_text(f"{config.read_text()}c.Execute.timeout = {cell_timeout}\n")
     return folder
+
+
+def hand_in(course: Path, student: str, answers: dict[str, str], damage: Callable | None = None) -> Path:
+    """Hand in the chapter with these answers; return the file."""
+    notebook = answered_notebook(course, CHAPTER, answers)
+    if damage is not None:
+        damage(notebook)
+    path = course / "submitted" / student / CHAPTER / f"{CHAPTER}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
+    return path
+
+
+def points(result: ClassResult, student: str) -> dict[str, float]:
+    """Return a student's points by exercise."""
+    return {name: exercise.points for name, exercise in result.students[student].exercises.items()}

@@ -15,10 +15,10 @@ import nbformat
 import numpy as np
 
 from autograder.build import answered_notebook
-from autograder.grading.checked_course import CHAPTER, RIGHT, make_checked_course
 from autograder.grading.engine import Tally, grade_chapter
 from autograder.grading.options import GradeOptions
 from autograder.grading.pool import KernelPool
+from autograder.testing.checked_course import CHAPTER, RIGHT, make_checked_course
 
 OUTPUT_BYTES = 500_000  # saved in each notebook, so that one that is kept shows in the memory
 SHARE_OF_THE_START = 0.25  # of the class, while libraries are loaded and tables filled

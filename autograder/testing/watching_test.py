@@ -4,7 +4,7 @@ import secrets
 import subprocess
 import sys
 
-from autograder.grading.watching import processes_with, soon
+from autograder.testing.watching import processes_with, soon
 
 PATIENCE = 20.0  # seconds that a loaded machine may need for what takes a moment
 

@@ -1,0 +1,1 @@
+"""What tests and benchmarks share: made-up courses and classes, a look at processes, a PostgreSQL server."""
