@@ -49,12 +49,15 @@ class ForkedProcess:
             SandboxError: It could not be confined, or died on the way.
         """
         deadline = time.monotonic() + seconds
+        ready: dict[str, Any] = {}  # the process may say so before its keeper has told which it is
         try:
             while True:
                 message = self._next_message(deadline)
-                if message.get("ready") and self.handle >= 0:
-                    return message
-                if "pid" in message:
+                if message.get("ready"):
+                    ready = message
+                if ready and self.handle >= 0:
+                    return ready
+                if ready is message or "pid" in message:
                     continue
                 what = message.get("error") or f"it ended with {message.get('ended', 'no word')}"
                 raise SandboxError(f"A confined process could not be started: {what}")

@@ -51,6 +51,22 @@ def test_an_end_that_follows_from_the_zygotes_is_not_the_processs_own(
         process.poll()
 
 
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_process_may_be_ready_before_its_keeper_has_told_which_it_is(
+    quick: bool, ends: tuple[ForkedProcess, socket.socket]
+) -> None:
+    process, keeper = ends
+    handle = os.pidfd_open(os.getpid())
+    told = [([json.dumps({"pid": os.getpid()}).encode()], [handle]), ([b'{"ready": true, "walls": {}}'], [])]
+    for words, descriptors in told[::-1] if quick else told:
+        socket.send_fds(keeper, words, descriptors)
+    os.close(handle)
+    assert process.wait_ready()["walls"] == {}
+    assert process.pid == os.getpid()
+    os.close(process.handle)
+    process.handle = -1  # closing the process would end this one
+
+
 def test_many_open_files_are_no_hindrance() -> None:
     open_many_files()
     ours, theirs = socket.socketpair()

@@ -7,7 +7,7 @@ ENGINE = "autograder/grading/engine_test.py"
 GRADEBOOK = "autograder/grading/gradebook_test.py"
 KILLED = "autograder/grading/killed_test.py"
 EXPORT = "autograder/collecting/export_test.py"
-SANDBOX = "autograder/grading/sandbox_test.py"
+SANDBOX, POOL = "autograder/grading/sandbox_test.py", "autograder/grading/pool_test.py"
 MANY = f"{HERE}/many_test.py"
 SURVIVES = f"{ENGINE}::test_a_persons_points_and_comment_survive_and_reach_the_results"
 
@@ -82,7 +82,7 @@ OF_CLASSES = [
         "80",
         "Students' code runs in the instructor's own account, beside the gradebook.",
         "It runs confined by default, and grading refuses where nothing confines.",
-        tests=(f"{SANDBOX}::test_a_notebook_cannot", f"{SANDBOX}::test_without_any_sandbox_grading_refuses"),
+        tests=(f"{SANDBOX}::test_a_notebook_cannot", f"{POOL}::test_without_any_sandbox_grading_refuses"),
     ),
     Report(
         "82",

@@ -6,6 +6,7 @@ from autograder.grading.field_reports.saving import HELPER, beside
 from autograder.testing.tiny_course import RIGHT
 
 ENGINE, SESSION = "autograder/grading/engine_test.py", "autograder/grading/session_test.py"
+LIMITS = "autograder/grading/limits_test.py"
 HERE = "autograder/grading/field_reports"
 DOUBLE, TRIPLE = RIGHT["double"], RIGHT["triple"]
 STUB = "raise NotImplementedError()"
@@ -41,7 +42,7 @@ OF_RUNS = [
             HandIn("one endless line", damage=add_cell("print('x' * 5_000_000)")),
         ),
         (
-            f"{SESSION}::test_long_output_is_cut_and_the_notebook_goes_on",
+            f"{LIMITS}::test_long_output_is_cut_and_the_notebook_goes_on",
             f"{HERE}/field_reports_test.py::test_no_graded_notebook_is_large",
         ),
     ),
@@ -50,7 +51,7 @@ OF_RUNS = [
         "A loop that eats memory ends the kernel, and the tests that did not run count as passed.",
         "The cell gets a memory error; a test without a verdict has no points.",
         (HandIn("hoarding loop", ONE, words="`double` is not defined", answers=double(f"{HOARD}\n{DOUBLE}")),),
-        (f"{SESSION}::test_a_memory_bomb_is_an_error_in_its_cell_alone",),
+        (f"{LIMITS}::test_a_memory_bomb_is_an_error_in_its_cell_alone",),
     ),
     Report(
         "29",
@@ -111,7 +112,7 @@ OF_RUNS = [
                 answers=double("def double(x):\n    return list(bytearray(2**20) for _ in iter(int, 1))"),
             ),
         ),
-        (f"{SESSION}::test_memory_of_all_processes_together_is_limited",),
+        (f"{LIMITS}::test_memory_of_all_processes_together_is_limited",),
     ),
     Report(
         "38",
@@ -208,7 +209,7 @@ OF_RUNS = [
                 answers=double(f"open('big', 'wb').truncate(2**40)\n{DOUBLE}"),
             ),
         ),
-        (f"{SESSION}::test_large_files_and_many_files_are_refused",),
+        (f"{LIMITS}::test_large_files_and_many_files_are_refused",),
     ),
     Report(
         "g",
