@@ -22,14 +22,16 @@ ASK_AGAIN = 50  # milliseconds
 GO_ON = "raises-exception"  # JupyterLab runs the cells after a failed one only where the failed one has this tag
 QUICK = "COURSE_QUICK"  # long cells take a few steps: what they learn is tested elsewhere
 WORDS = "p[role=status]"
-CONTROLS = ".noUi-handle, input[type=checkbox], button.widget-toggle-button"
+CONTROLS = ".noUi-handle, input[type=checkbox], button.widget-toggle-button, select"
 STATE = """control => [control.checked, control.value, control.classList.contains("mod-active"),
     control.getAttribute("aria-valuetext"), control.closest(".jupyter-widgets").innerText].join()"""
-KEY = """control => {
+KEYS = """control => {
     if (control.getAttribute("role") === "slider") {
         const at = name => Number(control.getAttribute(`aria-value${name}`));
         return at("min") === at("max") ? null : at("now") === at("max") ? "ArrowLeft" : "ArrowRight";
     }
+    if (control.tagName === "SELECT")
+        return `Space ${control.selectedIndex ? "ArrowUp" : "ArrowDown"} Enter`;
     return "Space";
 }"""
 WITHOUT_WIDGET = {"00_start_here"}  # every other chapter has one to explore
@@ -126,12 +128,13 @@ def move_once(notebook: NotebookPage, index: int, picture: Path) -> tuple[str, s
 
 
 def press(control: Locator) -> str | None:
-    """Press the key that moves a control; return its state if it does not follow. One of a single value has no key."""
-    key, before = control.evaluate(KEY), control.evaluate(STATE)
-    if key is None:
+    """Press the keys that move a control; return its state if it does not follow. One of a single value has none."""
+    keys, before = control.evaluate(KEYS), control.evaluate(STATE)
+    if keys is None:
         return None
     control.focus()
-    control.page.keyboard.press(key)
+    for key in keys.split():
+        control.page.keyboard.press(key)
     for _ in range(REACTION // ASK_AGAIN):
         if control.evaluate(STATE) != before:
             return None
