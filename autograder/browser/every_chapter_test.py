@@ -34,6 +34,7 @@ KEYS = """control => {
         return `Space ${control.selectedIndex ? "ArrowUp" : "ArrowDown"} Enter`;
     return "Space";
 }"""
+CUT = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
 WITHOUT_WIDGET = {"00_start_here"}  # every other chapter has one to explore
 NAMES = sorted(path.stem for path in (ROOT / CHAPTERS).glob("*/*.ipynb") if path.stem == path.parent.name)
 
@@ -47,6 +48,7 @@ class Visit:
         broken_formulas: Formulas that could not be shown.
         words: Of every widget, before and after its first control was moved once.
         unmoved: What of each widget's controls followed no key, as it is shown.
+        cut: Values beside sliders that are not shown whole.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Visit:
     broken_formulas: list[str]
     words: dict[int, tuple[str, str]] = field(default_factory=dict)
     unmoved: dict[int, list[str]] = field(default_factory=dict)
+    cut: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +94,7 @@ def visit(request: pytest.FixtureRequest, browser: Browser, learners_lab: Lab) -
             if notebook.cell(index).locator(WORDS).count():
                 picture = SCREENSHOTS / f"chapter-{name}-widget-{len(seen.words) + 1}.png"
                 seen.words[index] = move_once(notebook, index, picture)
+                seen.cut.extend(notebook.cell(index).locator(".widget-readout").evaluate_all(CUT))
                 seen.unmoved[index] = [
                     state for state in map(press, notebook.cell(index).locator(CONTROLS).all()) if state
                 ]
@@ -175,6 +179,10 @@ def test_every_widget_follows_a_key_and_its_words_say_so(visit: Visit) -> None:
 
 def test_every_control_of_every_widget_follows_a_key(visit: Visit) -> None:
     assert [state for states in visit.unmoved.values() for state in states] == []
+
+
+def test_the_value_beside_every_slider_is_shown_whole(visit: Visit) -> None:
+    assert visit.cut == []
 
 
 def test_top_and_every_widget_have_a_picture_and_no_other_is_left(visit: Visit) -> None:

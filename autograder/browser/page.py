@@ -181,6 +181,7 @@ class NotebookPage:
         Args:
             code: The places of the cells that run.
         """
+        self.wait_for_connection()
         self.cell(code[0]).locator(".jp-InputPrompt").click()
         self.page.get_by_role("menuitem", name="Run", exact=True).click()
         self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()

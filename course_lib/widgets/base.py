@@ -19,6 +19,9 @@ from course_lib.frontend import interactive
 Draw = Callable[..., tuple[str, str]]
 LABEL_WIDTH, CONTROL_WIDTH = "11em", "26em"
 WORDS_STYLE = "max-width:60em;line-height:1.4;margin:0"
+FRAME = "explorer"
+# A slider's value is shown whole; ipywidgets would cut it at 72 pixels.
+READOUTS = f"<style>.{FRAME} .widget-readout {{ flex: none; min-width: 72px; max-width: none }}</style>"
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,8 @@ class Explorer:
         redraw()
         panel = ipywidgets.VBox([*widgets.values(), reset])
         row = ipywidgets.HBox([panel, image], layout={"flex_flow": "row wrap", "align_items": "center"})
-        heading = ipywidgets.HTML(f"<b>{escape(self.title)}</b>")
-        return ipywidgets.VBox([heading, row, words])
+        heading = ipywidgets.HTML(f"{READOUTS}<b>{escape(self.title)}</b>")
+        return ipywidgets.VBox([heading, row, words]).add_class(FRAME)
 
     def still(self) -> dict[str, str]:
         """Build the form without controls: a picture with its words, in HTML and in plain text."""
