@@ -5,10 +5,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import nbformat
 import pytest
 
-from autograder.build import answered_notebook
 from autograder.errors import CourseError
 from autograder.grading import database, gradebook
 from autograder.grading.database import database_url, opened, refuse_foreign, shown
@@ -19,7 +17,7 @@ from autograder.grading.pool import KernelPool
 from autograder.grading.results import read_results
 from autograder.grading.stock import StockCourse
 from autograder.testing.private_postgres import PrivatePostgres
-from autograder.testing.tiny_course import CHAPTER, RIGHT, make_tiny_course
+from autograder.testing.tiny_course import CHAPTER, RIGHT, hand_in, make_tiny_course
 
 COURSE = Path("/course")
 STUDENTS = ("ada", "bea", "cem")
@@ -103,7 +101,7 @@ def test_a_foreign_database_is_refused_and_left_as_it_is(statements: list[str], 
 def test_a_run_refuses_a_foreign_database_and_leaves_it_as_it_is(
     statements: list[str], words: str, tmp_path: Path
 ) -> None:
-    course = hand_in(make_tiny_course(tmp_path / "course"))
+    course = three_hand_in(make_tiny_course(tmp_path / "course"))
     path = tmp_path / "foreign.db"
     before = written(path, statements)
     with pytest.raises(CourseError, match=words):
@@ -112,7 +110,7 @@ def test_a_run_refuses_a_foreign_database_and_leaves_it_as_it_is(
 
 
 def test_a_folder_that_does_not_exist_is_told_in_a_sentence(tmp_path: Path) -> None:
-    course = hand_in(make_tiny_course(tmp_path / "course"))
+    course = three_hand_in(make_tiny_course(tmp_path / "course"))
     url = f"sqlite:///{tmp_path}/nowhere/book.db"
     with pytest.raises(CourseError, match=r"^The gradebook \S+ cannot be opened: unable to open[^\n]*$"):
         grade_chapter(course, CHAPTER, GradeOptions(database=url))
@@ -123,7 +121,7 @@ def test_a_database_that_stays_locked_at_the_first_run_is_told_in_a_sentence(
     lock: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0)
-    course = hand_in(make_tiny_course(tmp_path / "course"))
+    course = three_hand_in(make_tiny_course(tmp_path / "course"))
     stock = StockCourse(course, CHAPTER, run_log(CHAPTER))
     with stock.gradebook():
         pass
@@ -141,12 +139,10 @@ def test_every_connection_to_a_file_waits_while_another_program_writes(tmp_path:
     assert str(tmp_path / "course" / "gradebook.db") in stock.folder.db_url
 
 
-def hand_in(course: Path) -> Path:
+def three_hand_in(course: Path) -> Path:
     """Let three students hand in."""
     for student in STUDENTS:
-        path = course / "submitted" / student / CHAPTER / f"{CHAPTER}.ipynb"
-        path.parent.mkdir(parents=True)
-        nbformat.write(answered_notebook(course, CHAPTER, RIGHT if student != "bea" else {}), path)
+        hand_in(course, student, RIGHT if student != "bea" else {})
     return course
 
 
@@ -162,9 +158,9 @@ def test_a_database_that_goes_away_ends_the_run_in_a_sentence_and_the_next_one_c
     tmp_path: Path, postgres: PrivatePostgres, warm_pool: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gradebook, "SECONDS_BETWEEN_TRIES", 0.01)
-    undisturbed = hand_in(make_tiny_course(tmp_path / "undisturbed"))
+    undisturbed = three_hand_in(make_tiny_course(tmp_path / "undisturbed"))
     grade_chapter(undisturbed, CHAPTER, GradeOptions(seed=1), pool=warm_pool)
-    course = hand_in(make_tiny_course(tmp_path / "course"))
+    course = three_hand_in(make_tiny_course(tmp_path / "course"))
     url = postgres.url(postgres.new_database())
 
     def pull_the_plug(tally: Tally) -> None:
@@ -190,7 +186,7 @@ def test_a_database_that_goes_away_while_pages_are_written_is_told_and_no_page_i
     tmp_path: Path, postgres: PrivatePostgres, warm_pool: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gradebook, "SECONDS_BETWEEN_TRIES", 0.01)
-    course = hand_in(make_tiny_course(tmp_path / "course"))
+    course = three_hand_in(make_tiny_course(tmp_path / "course"))
     options = GradeOptions(seed=1, database=postgres.url(postgres.new_database()))
     real = StockCourse.feedback
 

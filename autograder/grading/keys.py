@@ -21,7 +21,7 @@ SECRET_BYTES = 32
 SHOWN_OF_A_KEY = 16
 OWNER_ONLY = 0o600
 OUR_PACKAGES = ("autograder", "course_lib")
-NO_PART_IN_GRADING = ("authoring", "collecting", "commands", "learning", "reports", *TEST_ROOMS)
+NO_PART_IN_GRADING = ("authoring", "collecting", "commands", "learning", "reports")  # of autograder's rooms
 MAKES_PAGES = (".py", ".j2", ".css")
 LIBRARIES = ("torch", "numpy", "nbgrader", "nbformat", "ipykernel", "matplotlib")
 
@@ -120,5 +120,7 @@ def grading_code(package: Path) -> list[Path]:
     return sorted(
         path
         for path in package.rglob("*.py")
-        if not path.name.endswith("_test.py") and not {*path.relative_to(package).parts} & {*NO_PART_IN_GRADING}
+        if not path.name.endswith("_test.py")
+        and (parts := path.relative_to(package).parts)[0] not in NO_PART_IN_GRADING
+        and not {*parts} & {*TEST_ROOMS}
     )
